@@ -1,0 +1,1 @@
+"""Reading of NF-e, NFC-e and their events: bytes in, facts out."""

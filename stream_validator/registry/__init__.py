@@ -1,0 +1,1 @@
+"""ANP's register: model, as-of index, bitemporal store, imports."""

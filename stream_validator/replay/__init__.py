@@ -1,0 +1,1 @@
+"""The embedded driver: archives in, assessments and alerts out."""
