@@ -31,9 +31,12 @@ DEAD_LETTER_KINDS = (
     "too_deep",
     "too_large",
     "bad_compression",
+    "bad_lot",
     "no_key",
     "bad_date",
     "archive_refused",
+    "unreadable",
+    "too_many_copies",
     "internal",
 )
 

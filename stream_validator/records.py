@@ -34,7 +34,7 @@ INTACT: Final = frozenset({"intact", "intact once cut out of its envelope", "int
 SchemaResult: TypeAlias = Literal["valid", "invalid", "no_schema", "not_checked"]
 
 
-class Legal(msgspec.Struct, frozen=True, omit_defaults=True):
+class Legal(msgspec.Struct, frozen=True):
     """One provision that an outcome rests on. ``confirmed`` is False where number or date is not certain."""
 
     norm: str
@@ -184,7 +184,19 @@ class Alert(msgspec.Struct, frozen=True):
     versions: Versions
 
 
-class DocumentInput(msgspec.Struct, frozen=True, tag="document"):
+class Head(msgspec.Struct, frozen=True):
+    """What an alert about the copies of a key needs of one of them. ``issuer`` and ``recipient`` are public ids."""
+
+    issuer: str | None
+    recipient: str | None
+    issued_at: str
+    uf: str | None
+    norm: str | None
+    proof: Proof
+    versions: Versions
+
+
+class DocumentInput(msgspec.Struct, frozen=True, tag_field="record", tag="document"):
     """What the ledger keeps of one judged copy of a document. ``rank`` 0 is nfeProc, 1 a bare NFe.
 
     ``alerts`` are drafts (revision 0): the ledger gives them revision and state.
@@ -194,16 +206,12 @@ class DocumentInput(msgspec.Struct, frozen=True, tag="document"):
     sha256: str
     rank: int
     digest: str | None
-    issuer: str | None
-    buyer: str | None
     cancelled: bool
-    registry: str
-    catalogue: str
+    head: Head
     alerts: tuple[Alert, ...] = ()
-    conflict: Alert | None = None
 
 
-class EventInput(msgspec.Struct, frozen=True, tag="event"):
+class EventInput(msgspec.Struct, frozen=True, tag_field="record", tag="event"):
     """An event about a key. ``refused`` says why it does not count (None: it does). ``author`` signed it."""
 
     key: str
@@ -219,14 +227,14 @@ class EventInput(msgspec.Struct, frozen=True, tag="event"):
 LedgerInput: TypeAlias = DocumentInput | EventInput
 
 
-class Judged(msgspec.Struct, frozen=True, tag="judged"):
+class Judged(msgspec.Struct, frozen=True, tag_field="record", tag="judged"):
     """An invoice that was assessed."""
 
     assessment: Assessment
     input: DocumentInput
 
 
-class EventRead(msgspec.Struct, frozen=True, tag="event_read"):
+class EventRead(msgspec.Struct, frozen=True, tag_field="record", tag="event_read"):
     """An event that was read. ``input`` is None where it changes no alert (a correction letter, an awareness)."""
 
     key: str
@@ -237,13 +245,13 @@ class EventRead(msgspec.Struct, frozen=True, tag="event_read"):
     input: EventInput | None
 
 
-class Skipped(msgspec.Struct, frozen=True, tag="skipped"):
+class Skipped(msgspec.Struct, frozen=True, tag_field="record", tag="skipped"):
     """A recognised document that is none of ours: ``kind`` is its root (``cteProc``) or file type (``pdf``)."""
 
     kind: str
 
 
-class Unread(msgspec.Struct, frozen=True, tag="unread"):
+class Unread(msgspec.Struct, frozen=True, tag_field="record", tag="unread"):
     """A document inside a larger one that could not be judged: the whole bytes become a dead letter too."""
 
     kind: str
@@ -251,3 +259,11 @@ class Unread(msgspec.Struct, frozen=True, tag="unread"):
 
 
 Result: TypeAlias = Judged | EventRead | Skipped | Unread
+
+
+_ENCODER: Final = msgspec.json.Encoder(decimal_format="string")
+
+
+def encode(record: msgspec.Struct) -> bytes:
+    """JSON of one record as it leaves the product: the same bytes from every driver. Decimals are strings."""
+    return _ENCODER.encode(record)

@@ -129,7 +129,10 @@ class Succession(_Record, frozen=True, kw_only=True):
 
 
 class Header(_Record, frozen=True):
-    """The optional first line of a register."""
+    """The optional first line of a register.
+
+    ``unread``: CNPJs that a snapshot lists in rows that could not be read; their absence proves nothing.
+    """
 
     source: str = ""
     as_of: dt.date | None = None
@@ -137,6 +140,7 @@ class Header(_Record, frozen=True):
     distributors: tuple[DistributorNames, ...] = ()
     groups: tuple[Group, ...] = ()
     successions: tuple[Succession, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 class _HeaderLine(_Record, frozen=True):

@@ -1,0 +1,50 @@
+# Everything a fresh machine needs is Python 3.11 to 3.13 and this file. PYTHON chooses the interpreter.
+PYTHON ?= $(shell for v in python3.13 python3.12 python3.11 python3; do \
+	command -v $$v >/dev/null 2>&1 && $$v -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+	2>/dev/null && { echo $$v; break; }; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+OUT ?= out/demo
+
+.PHONY: demo test check bench lock clean examples
+.DEFAULT_GOAL := demo
+
+$(VENV)/.installed: requirements-dev.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "stream_validator needs Python 3.11, 3.12 or 3.13 (set PYTHON=...)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+# Replays the bundled archive against the bundled register; ends by printing where the report is.
+demo: $(VENV)/.installed
+	rm -rf $(OUT)
+	@$(BIN)/stream-validator replay examples/data/archive.zip --registry examples/data/registry.ndjson --out $(OUT); \
+	code=$$?; test $$code -eq 0 -o $$code -eq 3 || exit $$code
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest
+
+# What CI asks besides the tests: format, lint, types, one-way imports, the law's lock.
+check: $(VENV)/.installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/stream-validator rules lock --check
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.run
+
+# Pins every package with its hashes, for all supported Pythons: what runs, and what also tests and builds.
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-annotate --no-header --all-extras pyproject.toml
+lock: $(VENV)/.installed
+	$(COMPILE) -o requirements.txt
+	$(COMPILE) --group dev -c requirements.txt -o requirements-dev.txt
+
+examples: $(VENV)/.installed
+	$(BIN)/python -m examples.generate --documents 1130 --seed 7 --out examples/data
+
+clean:
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,61 @@
+"""The command line: one command per job. What goes wrong is one clear line and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from stream_validator import __version__
+from stream_validator.commands import registry, rules, schemas
+from stream_validator.commands.check import check
+from stream_validator.commands.replay import replay
+from stream_validator.commands.worker import worker
+from stream_validator.errors import StreamValidatorError
+
+#: Exit code of wrong use: a flag, a path, a file that cannot be what it is given for.
+WRONG_USE = 2
+
+app = typer.Typer(
+    name="stream-validator",
+    help="Checks electronic invoices of GLP cylinders against the law of the day of issue and ANP's register.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(replay)
+app.command()(check)
+app.command()(worker)
+app.add_typer(registry.app, name="registry", help="ANP's register: import, fetch, look up, report.")
+app.add_typer(rules.app, name="rules", help="The rules: what each decides, since when, on what articles.")
+app.add_typer(schemas.app, name="schemas", help="Official schema packages at hand.")
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"stream-validator {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Checks electronic invoices of GLP cylinders against the law of the day of issue and ANP's register."""
+
+
+def main() -> None:
+    """Entry point of ``stream-validator``."""
+    try:
+        app()
+    except StreamValidatorError as error:
+        Console(stderr=True).print(f"stream-validator: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(WRONG_USE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""Canonical NDJSON: reading (plain, gzip or zstd) and writing, streaming and strict.
+
+Writing gives the header first when there is one, then establishments in order of (CNPJ, role): reading what was
+written gives the same records, and writing them again the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import re
+import tempfile
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Final
+
+import zstandard
+
+from stream_validator.errors import RegistryError, RegistryLineError
+from stream_validator.ids import is_cnpj
+from stream_validator.registry.model import Establishment, Header, encode, parse_lines
+
+_CHUNK: Final = 1 << 20
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_ROOT = re.compile(r"[0-9A-Z]{8}\Z", re.ASCII)
+
+
+def _zstd_chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    """Decompressed chunks of one or more frames; an unfinished frame is an error, not an end."""
+    reader = zstandard.ZstdDecompressor().decompressobj()
+    started = False
+    while data := stream.read(_CHUNK):
+        while data:
+            started = True
+            yield reader.decompress(data)
+            data = reader.unused_data if reader.eof else b""
+            if reader.eof:
+                reader, started = zstandard.ZstdDecompressor().decompressobj(), False
+    if started:
+        raise EOFError("the last zstd frame is not complete")
+
+
+def chunks(path: Path) -> Generator[bytes, None, None]:
+    """Bytes of ``path``, decompressed when its first bytes say gzip or zstd.
+
+    Raises :class:`RegistryError` when it cannot be opened or its compression is damaged or cut short.
+    """
+    try:
+        with path.open("rb") as stream:
+            magic = stream.read(4)
+            stream.seek(0)
+            if magic.startswith(_ZSTD):
+                yield from _zstd_chunks(stream)
+                return
+            read = gzip.GzipFile(fileobj=stream).read if magic.startswith(_GZIP) else stream.read
+            while data := read(_CHUNK):
+                yield data
+    except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
+        raise RegistryError(f"{path}: damaged compression: {error}") from error
+    except OSError as error:
+        raise RegistryError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines of a stream of byte chunks, without their ends."""
+    rest: list[bytes] = []
+    for piece in pieces:
+        first, *more = piece.split(b"\n")
+        rest.append(first)
+        for part in more:
+            yield b"".join(rest)
+            rest = [part]
+    yield b"".join(rest)
+
+
+def check_header(header: Header, line: int = 1) -> Header:
+    """Return ``header`` when it is sound, else raise :class:`RegistryLineError`."""
+    for field, windows in (("coverage", header.coverage), ("groups", header.groups)):
+        for window in windows:
+            if window.to is not None and window.to <= window.from_:
+                raise RegistryLineError(line, field, f"window ends on {window.to}, not after its start {window.from_}")
+    roots = [entry.root for entry in header.distributors]
+    roots += [root for group in header.groups for root in group.roots]
+    roots += [root for step in header.successions for root in (step.root, step.successor)]
+    for root in roots:
+        if _ROOT.match(root) is None:
+            raise RegistryLineError(line, "root", f"{root!r} is not the 8 characters of a CNPJ root")
+    for entry in header.distributors:
+        if entry.from_ is not None and entry.to is not None and entry.to <= entry.from_:
+            raise RegistryLineError(line, "distributors", f"window of {entry.root} ends before it starts")
+    successor = {step.root: step.successor for step in header.successions}
+    for root in successor:
+        seen = {root}
+        step = root
+        while step in successor:
+            step = successor[step]
+            if step in seen:
+                raise RegistryLineError(line, "successions", f"{root!r} comes back to itself")
+            seen.add(step)
+    for cnpj in header.unread:
+        if not is_cnpj(cnpj):
+            raise RegistryLineError(line, "unread", f"{cnpj!r} is not a CNPJ with right check digits")
+    return header
+
+
+def _check_roots(record: Establishment, line: int) -> None:
+    for brand in record.brand:
+        for root in brand.distributors:
+            if _ROOT.match(root) is None:
+                raise RegistryLineError(line, "brand", f"{root!r} is not the 8 characters of a CNPJ root")
+
+
+class _Counted:
+    """Lines that remember how many were taken."""
+
+    def __init__(self, source: Iterable[bytes]) -> None:
+        self.line = 0
+        self._source = source
+
+    def __iter__(self) -> Iterator[bytes]:
+        for text in self._source:
+            self.line += 1
+            yield text
+
+
+def read(source: Iterable[bytes]) -> tuple[Header, Iterator[Establishment]]:
+    """Header (an empty one when the file has none) and a stream of establishments of canonical lines.
+
+    Raises :class:`RegistryLineError` naming the line, while the stream is consumed: not JSON, unknown field, wrong
+    check digits, windows that overlap or are inverted, an establishment that stands twice in one role.
+    """
+    counted = _Counted(source)
+    records = parse_lines(counted)
+    first = next(records, None)
+    if isinstance(first, Header):
+        return check_header(first, counted.line), _establishments(counted, None, records)
+    return Header(), _establishments(counted, first, records)
+
+
+def _establishments(
+    counted: _Counted, first: Establishment | None, records: Iterator[Header | Establishment]
+) -> Iterator[Establishment]:
+    seen: dict[tuple[str, str], int] = {}
+    record: Header | Establishment | None = first if first is not None else next(records, None)
+    while record is not None:
+        assert isinstance(record, Establishment)
+        _check_roots(record, counted.line)
+        before = seen.setdefault((record.cnpj, record.role), counted.line)
+        if before != counted.line:
+            raise RegistryLineError(
+                counted.line, "cnpj", f"{record.cnpj} as {record.role} already stands on line {before}"
+            )
+        yield record
+        record = next(records, None)
+
+
+def header_line(header: Header) -> list[bytes]:
+    """The header as canonical lines: none when it says nothing."""
+    return [encode(header)] if header != Header() else []
+
+
+def write(path: Path, records: Iterable[bytes]) -> None:
+    """Write encoded records, one a line, to ``path``: whole or not at all; ``.gz`` and ``.zst`` are compressed.
+
+    Raises :class:`RegistryError` when the file cannot be written.
+    """
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise RegistryError(f"{path}: cannot be written: {error.strerror or error}") from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            with _compressor(raw, path.suffix) as put:
+                for record in records:
+                    put(record + b"\n")
+            raw.flush()
+            os.fsync(raw.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def _compressor(raw: IO[bytes], suffix: str) -> Iterator[Callable[[bytes], object]]:
+    """What writes bytes into ``raw``, compressed as ``suffix`` says; the same bytes for the same content."""
+    if suffix == ".gz":
+        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+            yield packed.write
+    elif suffix == ".zst":
+        with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as stream:
+            yield stream.write
+    else:
+        yield raw.write

@@ -1,0 +1,1 @@
+"""The live pipeline: the same core, driven by Kafka. Needs the extra ``stream``."""

@@ -1,0 +1,150 @@
+"""The first stage, without transport: messages of documents in; assessments, events and dead letters out."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stream_validator.assess import Judge, JudgeConfig
+from stream_validator.errors import UnreadableDocumentError
+from stream_validator.records import EventRead, Judged, Result, Skipped, Unread, encode
+from stream_validator.registry.index import RegistryIndex
+from stream_validator.settings import Settings
+from stream_validator.stream import lots
+from stream_validator.stream.dead_letters import dead_letter
+from stream_validator.stream.headers import cloud_event
+from stream_validator.stream.messages import Message, Output
+from stream_validator.stream.outputs import MAX_VALUE
+from stream_validator.stream.topic_schemas import schema_id
+from stream_validator.stream.topics import ASSESSMENT, Topics
+
+#: ``ce_type`` of an event in ``glp.assessment.v1``; a judgement has the topic's own name.
+EVENT: Final = "glp.event.v1"
+#: Documents judged in one go, and sent together: some 0.1 s of work.
+CHUNK: Final = 100
+#: Parts of a package that a dead letter tells of by name.
+_TOLD: Final = 5
+_SCHEMA: Final = schema_id(ASSESSMENT)
+
+
+class Assessed(msgspec.Struct):
+    """What came of some messages. ``seconds`` is the time it took in its thread."""
+
+    outputs: list[Output] = msgspec.field(default_factory=list)
+    documents: int = 0
+    assessments: int = 0
+    events: int = 0
+    skipped: int = 0
+    dead_letters: Counter[str] = msgspec.field(default_factory=Counter)
+    seconds: float = 0.0
+
+
+def judge_config(settings: Settings) -> JudgeConfig:
+    """The recipe of a worker's judge. The register is handed to it, wherever it comes from."""
+    return JudgeConfig(
+        registry=settings.registry_path or Path(settings.registry),
+        schema=settings.schema_policy,
+        signature=settings.signature_policy,
+        anchors=settings.anchors,
+        assume_class_unchanged=settings.assume_class_unchanged,
+    )
+
+
+def chunks(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    """``messages`` in order, cut so that each part holds some :data:`CHUNK` documents (a lot counts as a full one)."""
+    start = weight = 0
+    for number, message in enumerate(messages):
+        own = lots.MAX_DOCUMENTS if message.value is not None and lots.is_lot(message.value) else 1
+        if number > start and weight + own > CHUNK:
+            yield messages[start:number]
+            start, weight = number, 0
+        weight += own
+    if start < len(messages):
+        yield messages[start:]
+
+
+class Assessor:
+    """Judges messages. Everything in it belongs to one thread: parser, compiled schemas, verifier."""
+
+    def __init__(self, config: JudgeConfig, topics: Topics, index: RegistryIndex) -> None:
+        self._judge = Judge(config, index)
+        self._topic = topics.assessment
+        self._dead = topics.deadletter
+
+    def assess(self, messages: Sequence[Message], index: RegistryIndex) -> Assessed:
+        """Judge all documents of ``messages`` by ``index``. Nothing that a document does raises here."""
+        begun = time.perf_counter()
+        self._judge.index = index
+        found = Assessed()
+        for message in messages:
+            self._message(message, found)
+        found.seconds = time.perf_counter() - begun
+        return found
+
+    def _die(self, message: Message, kind: str, text: str, found: Assessed, part: bytes | None) -> None:
+        found.outputs.append(dead_letter(self._dead, message, kind, text, stage="read", value=part))
+        found.dead_letters[kind] += 1
+
+    def _message(self, message: Message, found: Assessed) -> None:
+        value = message.value
+        if value is None or not lots.is_lot(value):
+            self._document(message, value or b"", None, "", found)
+            return
+        try:
+            documents = lots.decode(value)
+        except UnreadableDocumentError as error:
+            found.documents += 1
+            self._die(message, error.kind, error.message, found, None)
+            return
+        for number, document in enumerate(documents, 1):
+            name = "" if document.name is None else f" ({document.name})"
+            where = f"document {number} of {len(documents)}{name}: "
+            self._document(message, document.data, document.data, where, found)
+
+    def _document(self, message: Message, data: bytes, part: bytes | None, where: str, found: Assessed) -> None:
+        """Judge one document. ``part`` is what a dead letter of it holds, None for the message's own value."""
+        found.documents += 1
+        try:
+            results = self._judge.judge(data)
+            outputs = [self._output(result) for result in results if isinstance(result, Judged | EventRead)]
+        except UnreadableDocumentError as error:
+            self._die(message, error.kind, where + error.message, found, part)
+            return
+        except Exception as error:  # whatever one document does, its partition goes on
+            self._die(message, "internal", f"{where}{type(error).__name__}: {error}", found, part)
+            return
+        unread = [result for result in results if isinstance(result, Unread)]
+        if any(len(output.value) > MAX_VALUE for output in outputs):
+            unread.append(Unread("too_large", f"a judgement takes more than {MAX_VALUE} bytes"))
+        found.outputs += [output for output in outputs if len(output.value) <= MAX_VALUE]
+        self._count(results, found)
+        if unread:
+            # One dead letter for the whole, however many parts: a package of a thousand broken ones stays one message.
+            self._die(message, unread[0].kind, where + _told(unread), found, part)
+
+    def _output(self, result: Judged | EventRead) -> Output:
+        if isinstance(result, Judged):
+            key, value, kind = result.assessment.key.encode(), encode(result.assessment), ASSESSMENT
+        else:
+            key, value, kind = result.key.encode(), encode(result), EVENT
+        return Output(self._topic, key, value, cloud_event(kind, key, value, schema=_SCHEMA))
+
+    def _count(self, results: Sequence[Result], found: Assessed) -> None:
+        for result in results:
+            found.assessments += isinstance(result, Judged)
+            found.events += isinstance(result, EventRead)
+            found.skipped += isinstance(result, Skipped)
+
+
+def _told(unread: Sequence[Unread]) -> str:
+    """Why parts could not be read, the first ones in full."""
+    if len(unread) == 1:
+        return unread[0].message
+    texts = [f"{one.kind}: {one.message}" for one in unread[:_TOLD]]
+    more = f"; and {len(unread) - _TOLD} more" if len(unread) > _TOLD else ""
+    return f"{len(unread)} parts: " + "; ".join(texts) + more

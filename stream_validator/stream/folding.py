@@ -1,0 +1,150 @@
+"""The second stage, without transport: assessments and events in; revisions of alerts and new states out.
+
+Every message is a fold over a set, so one that comes again changes nothing and raises nothing. Alerts must be
+acknowledged before the states they follow from are kept: then a state that is there proves that its alerts are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from stream_validator.alerts import document_input
+from stream_validator.law.catalogue import Catalogue
+from stream_validator.ledger import KeyState, alerts, fold
+from stream_validator.records import Alert, Assessment, EventRead, LedgerInput, encode
+from stream_validator.stream.assessing import EVENT
+from stream_validator.stream.dead_letters import dead_letter
+from stream_validator.stream.headers import cloud_event
+from stream_validator.stream.messages import Message, Output, header_pairs
+from stream_validator.stream.topic_schemas import schema_id
+from stream_validator.stream.topics import Topics
+
+#: Most distinct copies (and judgements of copies) of one access key, and most distinct events about it. An honest key
+#: has a handful: its file with and without protocol, one more for each register that judged it again. Beyond, an input
+#: is a dead letter ``too_many_copies``; copies and events have a room of their own, so that copies cannot keep a
+#: cancellation out.
+MAX_COPIES: Final = 100
+MAX_EVENTS: Final = 100
+#: Largest state, in bytes of JSON: the changelog takes messages of 1,000,000 bytes.
+MAX_STATE: Final = 900_000
+
+States: TypeAlias = Callable[[int, bytes], bytes | None]
+
+
+class _NotOursError(Exception):
+    """A message among the assessments that this product did not write."""
+
+
+class Folded(msgspec.Struct):
+    """What came of some messages. ``states`` are those that changed, by partition and key, the last one of each."""
+
+    outputs: list[Output] = msgspec.field(default_factory=list)
+    states: dict[tuple[int, bytes], bytes] = msgspec.field(default_factory=dict)
+    messages: int = 0
+    unchanged: int = 0
+    alerts: Counter[str] = msgspec.field(default_factory=Counter)
+    dead_letters: Counter[str] = msgspec.field(default_factory=Counter)
+    seconds: float = 0.0
+
+
+class Folder:
+    """Folds messages into states. ``states`` gives what is kept of a key in a partition."""
+
+    def __init__(self, states: States, catalogue: Catalogue, topics: Topics) -> None:
+        self._states = states
+        self._catalogue = catalogue
+        self._dead = topics.deadletter
+        self._topics = topics
+        self._decode_state = msgspec.json.Decoder(KeyState).decode
+        self._decode_assessment = msgspec.json.Decoder(Assessment).decode
+        self._decode_event = msgspec.json.Decoder(EventRead).decode
+
+    def fold(self, messages: Sequence[Message]) -> Folded:
+        """Fold ``messages`` in their order. Nothing in a message raises here."""
+        begun = time.perf_counter()
+        found = Folded()
+        known: dict[tuple[int, bytes], KeyState | None] = {}
+        for message in messages:
+            found.messages += 1
+            try:
+                item = self._input(message)
+                if item is None:
+                    found.unchanged += 1
+                else:
+                    self._fold(message, item, known, found)
+            except (msgspec.DecodeError, UnicodeDecodeError, _NotOursError) as error:
+                self._die(message, "unreadable", str(error), found)
+            except Exception as error:  # whatever one message does, its partition goes on
+                self._die(message, "internal", f"{type(error).__name__}: {error}", found)
+        found.seconds = time.perf_counter() - begun
+        return found
+
+    def _input(self, message: Message) -> LedgerInput | None:
+        """What the ledger keeps of a message, None for an event that changes no alert."""
+        value = message.value
+        if value is None:
+            raise _NotOursError("no value")
+        item: LedgerInput | None
+        if _type(message) == EVENT:
+            event = self._decode_event(value)
+            key, item = event.key, event.input
+        else:
+            assessment = self._decode_assessment(value)
+            key, item = assessment.key, document_input(assessment, self._catalogue)
+        if message.key != key.encode() or (item is not None and item.key != key):
+            # The state of a key is kept by partition: under another key it would be found nowhere.
+            raise _NotOursError("its key is not that of its value")
+        return item
+
+    def _fold(
+        self,
+        message: Message,
+        item: LedgerInput,
+        known: dict[tuple[int, bytes], KeyState | None],
+        found: Folded,
+    ) -> None:
+        place = (message.partition, item.key.encode())
+        if place not in known:
+            kept = self._states(*place)
+            known[place] = None if kept is None else self._decode_state(kept)
+        before = known[place]
+        after = fold(before, item)
+        if after is before:
+            found.unchanged += 1
+            return
+        state = encode(after)
+        if len(after.documents) > MAX_COPIES or len(after.events) > MAX_EVENTS or len(state) > MAX_STATE:
+            text = (
+                f"with this one the key has {len(after.documents)} copies or judgements, {len(after.events)} events, "
+                f"{len(state)} bytes; at most {MAX_COPIES}, {MAX_EVENTS} and {MAX_STATE} are kept"
+            )
+            self._die(message, "too_many_copies", text, found)
+            return
+        raised = alerts(after, self._catalogue)
+        outputs = [self._alert(alert) for alert in raised]
+        known[place], found.states[place] = after, state
+        found.outputs += outputs
+        found.alerts.update(alert.rule for alert in raised)
+
+    def _alert(self, alert: Alert) -> Output:
+        topic = self._topics.alert(alert.rule)
+        kind = self._topics.id_of(topic) or topic
+        key, value = alert.alert_id.encode(), encode(alert)
+        return Output(topic, key, value, cloud_event(kind, key, value, schema=schema_id(kind)))
+
+    def _die(self, message: Message, kind: str, text: str, found: Folded) -> None:
+        found.outputs.append(dead_letter(self._dead, message, kind, text, stage="ledger"))
+        found.dead_letters[kind] += 1
+
+
+def _type(message: Message) -> str | None:
+    """``ce_type`` of a message."""
+    for name, value in header_pairs(message):
+        if name == "ce_type" and value is not None:
+            return value.decode("utf-8", "replace")
+    return None

@@ -1,0 +1,125 @@
+"""``schema.json`` of every topic: JSON Schema 2020-12 made from the very records that are sent, never written by hand.
+
+A topic of JSON values has the schema of its value; a topic of bytes has that of its headers. Texts and bounds of the
+fields come from ``topics/fields.toml``.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from stream_validator.errors import DEAD_LETTER_KINDS
+from stream_validator.ledger import KeyState
+from stream_validator.records import Alert, EventRead, Judged
+from stream_validator.stream import headers
+from stream_validator.stream.registry_wire import RegistryRecord
+from stream_validator.stream.topics import (
+    ASSESSMENT,
+    DEADLETTER,
+    DOCUMENT,
+    LEDGER_CHANGELOG,
+    REGISTRY,
+    Topic,
+    TopicError,
+    folder,
+    load_topics,
+)
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_SEPARATOR: Final = " | "
+_FIELDS: Final = "fields.toml"
+
+#: What a value is, for topics of JSON; topics of alerts carry :class:`~stream_validator.records.Alert`.
+VALUES: Final[dict[str, Any]] = {
+    ASSESSMENT: Judged | EventRead,
+    REGISTRY: RegistryRecord,
+    LEDGER_CHANGELOG: KeyState,
+}
+_EVENT: Final = ("ce_specversion", "ce_id", "ce_source", "ce_type")
+#: Headers by topic of bytes: those that are always there, then the others.
+_HEADERS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    # Other publishers need not send any: the bytes speak for themselves.
+    DOCUMENT: ((), (*_EVENT, "ce_subject", "content-type")),
+    DEADLETTER: (
+        (*_EVENT, "content-type", *(f"error.{name}" for name in headers.DeadLetterHeaders.__struct_fields__)),
+        ("ce_subject",),
+    ),
+}
+#: Headers of a message with a JSON value.
+JSON_HEADERS: Final = ((*_EVENT, "content-type"), ("ce_subject", "ce_dataschema"))
+
+
+def schema_id(topic_id: str) -> str:
+    """The ``$id`` of a topic's schema, and the header ``ce_dataschema`` of its messages."""
+    return f"urn:stream-validator:{topic_id}"
+
+
+def value_type(topic: Topic) -> Any:
+    """The record (or union of records) that a topic of JSON values carries."""
+    return Alert if topic.rules else VALUES[topic.id]
+
+
+@cache
+def _texts(place: Path) -> dict[str, dict[str, str | dict[str, Any]]]:
+    return tomllib.loads((place / _FIELDS).read_text("utf-8"))
+
+
+def _describe(record: str, field: str, found: dict[str, Any]) -> dict[str, Any]:
+    """``found`` with the field's text in both languages and its bounds. Raises :class:`TopicError` without a text."""
+    entry = _texts(folder()).get(record, {}).get(field)
+    if entry is None:
+        raise TopicError(f"{_FIELDS}: {record}.{field} has no text")
+    bounds = {} if isinstance(entry, str) else {name: value for name, value in entry.items() if name != "text"}
+    text = entry if isinstance(entry, str) else str(entry["text"])
+    pt, found_separator, en = text.partition(_SEPARATOR)
+    return {"description": en if found_separator else pt, "x-descricao": pt} | found | bounds
+
+
+def _records(kind: Any) -> dict[str, Any]:
+    (root,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    for name, one in components.items():
+        one["properties"] = {field: _describe(name, field, made) for field, made in one["properties"].items()}
+        one["description"] = one.get("description", name).replace("``", "")
+    # OpenAPI's word, unknown to JSON Schema: the constant in ``record`` tells the alternatives apart.
+    root.pop("discriminator", None)
+    return {**root, "$defs": components}
+
+
+def headers_schema(required: tuple[str, ...], others: tuple[str, ...]) -> dict[str, Any]:
+    """The schema of a message's headers, each as text."""
+    found = {name: _describe("Headers", name, {"type": "string"}) for name in (*required, *others)}
+    found["ce_specversion"]["const"] = headers.SPEC_VERSION.decode()
+    if "error.kind" in found:
+        found["error.kind"]["enum"] = sorted(DEAD_LETTER_KINDS)
+    return {"type": "object", "properties": found, "required": list(required)}
+
+
+def schema(topic: Topic) -> dict[str, Any]:
+    """The whole schema of one topic."""
+    head = {"$schema": DIALECT, "$id": schema_id(topic.id)}
+    if topic.value == "bytes":
+        titles = {"title": f"{topic.title.en}: headers", "x-titulo": f"{topic.title.pt}: cabeçalhos"}
+        return head | titles | headers_schema(*_HEADERS[topic.id])
+    titles = {"title": topic.title.en, "x-titulo": topic.title.pt, "description": topic.about.en}
+    body = _records(value_type(topic))
+    if topic.rules:
+        fields = body["$defs"]["Alert"]["properties"]
+        fields["rule"]["pattern"] = f"^[{topic.rules}][0-9]{{2}}$"
+        fields["revision"]["minimum"] = 1  # 0 is a draft, which stays inside
+    return head | titles | {"x-descricao": topic.about.pt} | body
+
+
+def schema_text(topic: Topic) -> str:
+    """``schema.json`` as it is committed."""
+    return json.dumps(schema(topic), ensure_ascii=False, indent=2) + "\n"
+
+
+def schema_files() -> dict[Path, str]:
+    """What every ``schema.json`` must hold, by path."""
+    return {folder() / topic.id / "schema.json": schema_text(topic) for topic in load_topics().values()}

@@ -1,0 +1,227 @@
+"""One worker, from its first check to its exit code: the register, the two agents, the watchdog, and a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Collection, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Literal, NoReturn, TypeAlias
+
+import structlog
+from faust.tables import TableManager
+
+from stream_validator import __version__
+from stream_validator.errors import RegistryError, UsageError
+from stream_validator.law import catalogue as law
+from stream_validator.settings import Settings
+from stream_validator.stream import logs
+from stream_validator.stream.agents import Documents, Ledger
+from stream_validator.stream.app import add_agent, build_app, on_rebalance
+from stream_validator.stream.assessing import Assessor, judge_config
+from stream_validator.stream.checks import check_topics, own_folder
+from stream_validator.stream.folding import Folder
+from stream_validator.stream.gate import Gate, now
+from stream_validator.stream.outputs import Outputs
+from stream_validator.stream.recovery_fix import HoldingTableManager
+from stream_validator.stream.register import Register
+from stream_validator.stream.stats import Stats
+from stream_validator.stream.tables import LedgerTable
+from stream_validator.stream.topics import Topics
+from stream_validator.stream.watchdog import Watchdog, watch_loop
+
+StageName: TypeAlias = Literal["assess", "ledger"]
+STAGES: Final[tuple[StageName, ...]] = ("assess", "ledger")
+
+#: A crash: something else than this process decides to start it again.
+CRASHED: Final = 1
+#: Seconds for which a cluster that is just starting is waited for.
+_WAIT: Final = 30.0
+#: Seconds to finish what is in hand when partitions are handed over: the group waits so long for a member (60 s).
+_HAND_OVER: Final = 40.0
+#: Seconds to finish it when the worker is told to end, and for Faust to end after that.
+_FINISH: Final = 5.0
+_CLOSE: Final = 8.0
+
+
+class Worker:
+    """A worker under ``settings``. ``stages`` leaves one out in measurements; ``table_manager`` is Faust's or ours."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        stages: Collection[StageName] = STAGES,
+        table_manager: type[TableManager] = HoldingTableManager,
+    ) -> None:
+        self.settings = settings
+        self.stats = Stats()
+        self._stages = stages
+        self._table_manager = table_manager
+        self._topics = Topics(settings)
+        self._log = structlog.get_logger("worker")
+        self._stop = asyncio.Event()
+        self._failure: BaseException | None = None
+
+    async def run(self) -> int:
+        """Work until told to stop (0) or until something fails (1).
+
+        Raises :class:`~stream_validator.errors.StreamValidatorError` for what is wrong before work can begin.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        with own_folder(self.settings.data_dir):
+            if await self._unless_stopped(check_topics(self.settings, self._topics, wait=_WAIT)):
+                return 0
+            return await self._with_register()
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, Any]) -> bool:
+        """Run ``work`` to its end. True when the worker was told to stop first."""
+        task, stop = asyncio.ensure_future(work), asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if task.done():
+            await task
+            return False
+        task.cancel()
+        return True
+
+    async def _with_register(self) -> int:
+        config = judge_config(self.settings)
+        register = Register(self.settings, config, self._topics, self.stats)
+        reading = self._guard(register.run())
+        judging = ThreadPoolExecutor(1, thread_name_prefix="judge")
+        try:
+            if "assess" in self._stages and await self._unless_stopped(register.first()):
+                return self._over()
+            return await self._work(register, judging)
+        finally:
+            reading.cancel()
+            register.close()
+            judging.shutdown(wait=False, cancel_futures=True)
+
+    def _guard(self, work: Awaitable[Any]) -> asyncio.Task[Any]:
+        """Run ``work`` beside everything else; if it fails the worker does."""
+
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception as error:
+                await self._fail(error)
+
+        return asyncio.ensure_future(guarded())
+
+    async def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        self._stop.set()
+
+    async def _work(self, register: Register, judging: ThreadPoolExecutor) -> int:
+        loop = asyncio.get_running_loop()
+        settings, topics = self.settings, self._topics
+        app = build_app(settings, self._table_manager)
+        app.loop = loop
+        gate = Gate(lambda: app.consumer_generation_id, settings.session_timeout)
+        outputs = Outputs(settings)
+        documents: Documents | None = None
+        sources: list[str] = []
+        if "assess" in self._stages:
+            config = judge_config(settings)
+            assessor = await loop.run_in_executor(judging, Assessor, config, topics, register.index)
+            documents = Documents(assessor, lambda: register.index, judging, outputs, gate, self.stats, self._fail)
+            add_agent(app, settings, "documents", topics.document, documents)
+            sources.append(topics.document)
+        if "ledger" in self._stages:
+            table = LedgerTable(app, topics)
+            ledger = Ledger(Folder(table.get, law.load(), topics), table, outputs, gate, self.stats)
+            add_agent(app, settings, "ledger", topics.assessment, ledger)
+            sources.append(topics.assessment)
+
+        async def hand_over() -> None:
+            await gate.close(_HAND_OVER)
+            await app.consumer.commit()
+
+        on_rebalance(app, hand_over, gate.reopen)
+        watchdog = Watchdog(settings, app, sources, lambda: self.stats.messages + self.stats.folded, self._bark)
+        await outputs.start()
+        self._guard(gate.keep_ticking())
+        watch_loop(lambda: gate.ticked, now, settings.stall_timeout, self._bark)
+        starting = asyncio.ensure_future(self._start(app, watchdog))
+        try:
+            await self._until_over(app)
+        finally:
+            starting.cancel()
+        if self._failure is None and app.crash_reason is not None:
+            self._failure = app.crash_reason
+        if self._failure is None:
+            await self._end(app, gate, documents, outputs)
+        return self._over()
+
+    def _over(self) -> int:
+        """The exit code. Raises what the user must put right."""
+        error = self._failure
+        if error is None:
+            return 0
+        if isinstance(error, UsageError | RegistryError):
+            raise error
+        self._log.error("crashed", error=type(error).__name__, why=" ".join(str(error).split())[:300])
+        return CRASHED
+
+    async def _start(self, app: Any, watchdog: Watchdog) -> None:
+        """Start Faust; it returns when the ledger's table is recovered."""
+        app.in_worker = True
+        self._guard(watchdog.run())
+        try:
+            await app.start()
+        except Exception as error:
+            await self._fail(error)
+            return
+        self._log.info("ready", version=__version__, group=self.settings.application_id)
+
+    async def _until_over(self, app: Any) -> None:
+        waiting = {asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(app.wait_until_stopped())}
+        done, others = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in others:
+            task.cancel()
+        for task in done:
+            error = task.exception()
+            if error is not None:
+                await self._fail(error)
+
+    async def _end(self, app: Any, gate: Gate, documents: Documents | None, outputs: Outputs) -> None:
+        """Finish what is in hand, commit, leave the group: the next owner of the partitions repeats nothing."""
+        self._log.info("told to stop")
+        with contextlib.suppress(TimeoutError):
+            await gate.close(_FINISH)
+            if documents is not None:
+                await documents.settle()
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(_CLOSE):
+                await app.consumer.commit()
+                await app.stop()
+                await outputs.stop()
+        self._log.info("stopped", **self.stats.as_fields())
+
+    def _bark(self, why: str) -> None:
+        """End the process, whatever it is doing. Called from any thread."""
+        self._log.critical("ending a worker that stands still", why=why)
+        leave(CRASHED)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process now: threads that hang (in a parser, in a client) cannot keep it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def run(settings: Settings) -> int:
+    """Run a worker in this process and return its exit code. Raises what :meth:`Worker.run` raises."""
+    logs.configure(settings)
+
+    async def body() -> int:
+        return await Worker(settings).run()
+
+    return asyncio.run(body())

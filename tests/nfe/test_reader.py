@@ -1,0 +1,128 @@
+"""What one file may hold, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import gzip
+
+import pytest
+import zstandard
+
+from examples.scenario import person, reseller, sale
+from stream_validator.errors import DEAD_LETTER_KINDS, UnreadableDocumentError
+from stream_validator.nfe.reader import MAX_NESTING, Document, Event, Reader
+from stream_validator.records import Unread
+
+NS = "http://www.portalfiscal.inf.br/nfe"
+DOCUMENT = sale(reseller(), person(), day=dt.date(2024, 5, 6)).document
+BODY = DOCUMENT.split(b"?>", 1)[1]
+EVENT = (
+    f'<procEventoNFe xmlns="{NS}" versao="1.00"><evento versao="1.00"><infEvento Id="ID1"><chNFe>x</chNFe></infEvento>'
+    "</evento><retEvento><infEvento><cStat>135</cStat></infEvento></retEvento></procEventoNFe>"
+).encode()
+
+
+def names(data: bytes) -> list[str]:
+    found = []
+    for one in Reader().read(data):
+        if isinstance(one, Document | Event):
+            found.append(one.root_name)
+        else:
+            found.append(f"{type(one).__name__}:{one.kind}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (DOCUMENT, ["nfeProc"]),
+        (b"\xef\xbb\xbf" + DOCUMENT, ["nfeProc"]),
+        (b"  \r\n" + BODY, ["nfeProc"]),
+        (gzip.compress(DOCUMENT), ["nfeProc"]),
+        (zstandard.compress(DOCUMENT), ["nfeProc"]),
+        (DOCUMENT.decode().replace("UTF-8", "ISO-8859-1").encode("latin-1"), ["nfeProc"]),
+        (DOCUMENT.decode().replace("UTF-8", "UTF-16").encode("utf-16"), ["nfeProc"]),
+        (BODY.replace(b'<nfeProc xmlns="http://www.portalfiscal.inf.br/nfe"', b"<nfeProc", 1), ["nfeProc"]),
+        (EVENT, ["procEventoNFe"]),
+        (b"%PDF-1.4 ...", ["Skipped:pdf"]),
+        (b"PK\x03\x04....", ["Skipped:zip"]),
+        (b"\x89PNG\r\n", ["Skipped:png"]),
+        (b'<cteProc xmlns="http://www.portalfiscal.inf.br/cte"/>', ["Skipped:cteProc"]),
+        (b"<resNFe/>", ["Skipped:resNFe"]),
+        (b"<whatever/>", ["Skipped:unknown_root"]),
+        (b"<retConsSitNFe><cStat>100</cStat></retConsSitNFe>", ["Skipped:retConsSitNFe"]),
+        (b"<enviNFe>" + BODY[BODY.index(b"<NFe") : BODY.index(b"<protNFe")] * 2 + b"</enviNFe>", ["NFe", "NFe"]),
+        (b"<s:Envelope xmlns:s='u'><s:Body>" + BODY + EVENT + b"</s:Body></s:Envelope>", ["nfeProc", "procEventoNFe"]),
+        (b"<Envelope><Body><![CDATA[" + BODY + b"]]></Body></Envelope>", ["nfeProc"]),
+        (
+            b"<retDistDFeInt><loteDistDFeInt><docZip>"
+            + base64.b64encode(gzip.compress(DOCUMENT))
+            + b"</docZip><docZip>"
+            + base64.b64encode(gzip.compress(b"<resNFe/>"))
+            + b"</docZip><docZip>!</docZip></loteDistDFeInt></retDistDFeInt>",
+            ["nfeProc", "Skipped:resNFe", "Unread:empty"],
+        ),
+    ],
+)
+def test_what_a_file_holds(data: bytes, expected: list[str]) -> None:
+    assert names(data) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"", "empty"),
+        (b" \n ", "empty"),
+        (b"not xml at all", "not_well_formed"),
+        (DOCUMENT[:-40], "not_well_formed"),
+        (b'<?xml version="1.0"?><!DOCTYPE nfeProc [<!ENTITY a "x">]><nfeProc/>', "doctype"),
+        (b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><NFe>&b;</NFe>', "doctype"),
+        (b"<NFe>" + b"<a>" * 400 + b"</a>" * 400 + b"</NFe>", "too_deep"),
+        (b"<NFe/>", "no_key"),
+        (b"<nfeProc><NFe/></nfeProc>", "no_key"),
+        (b"<procEventoNFe><evento/></procEventoNFe>", "no_key"),
+        (gzip.compress(DOCUMENT)[:-20], "bad_compression"),
+        (b"\x28\xb5\x2f\xfdgarbage", "bad_compression"),
+        (DOCUMENT.replace(b"UTF-8", b"no-such-encoding"), "not_well_formed"),
+        (DOCUMENT.replace(b"<xNome>", b"<xNome>\xe9", 1), "not_well_formed"),
+    ],
+)
+def test_refused(data: bytes, kind: str) -> None:
+    with pytest.raises(UnreadableDocumentError) as caught:
+        Reader().read(data)
+    assert caught.value.kind == kind
+    assert kind in DEAD_LETTER_KINDS
+
+
+def test_a_bomb_is_refused_without_being_unpacked() -> None:
+    bomb = gzip.compress(b"<NFe>" + b" " * (40 * 1024 * 1024) + b"</NFe>")
+    with pytest.raises(UnreadableDocumentError) as caught:
+        Reader().read(bomb)
+    assert caught.value.kind == "too_large"
+
+
+def test_an_endless_chain_of_packages_ends() -> None:
+    packed = DOCUMENT
+    for _ in range(MAX_NESTING + 2):
+        packed = b"<retDistDFeInt><docZip>" + base64.b64encode(gzip.compress(packed)) + b"</docZip></retDistDFeInt>"
+    (found,) = Reader().read(packed)
+    assert isinstance(found, Unread)
+    assert found.kind == "too_deep"
+
+
+def test_the_same_bytes_compressed_are_the_same_document() -> None:
+    (plain,), (packed,) = Reader().read(DOCUMENT), Reader().read(gzip.compress(DOCUMENT))
+    assert isinstance(plain, Document)
+    assert isinstance(packed, Document)
+    assert plain.sha256 == packed.sha256
+
+
+def test_plain_is_only_what_needs_no_care() -> None:
+    for extra, plain in ((b"", True), (b' xmlns:x="u"', False), (b' xml:lang="pt"', False)):
+        (found,) = Reader().read(BODY.replace(b"<nfeProc", b"<nfeProc" + extra, 1))
+        assert isinstance(found, Document)
+        assert found.plain is plain
+    (found,) = Reader().read(BODY.replace(b"<xNome>", b"<xNome><?pi x?>", 1))
+    assert isinstance(found, Document)
+    assert not found.plain

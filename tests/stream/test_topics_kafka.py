@@ -1,0 +1,254 @@
+"""``topics apply | diff | describe`` on a real broker: creation, drift, more partitions, and what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from stream_validator.settings import Settings
+from stream_validator.stream import admin as admins
+from stream_validator.stream.admin import AdminError, Applied, Present
+from stream_validator.stream.connection import client_options
+from stream_validator.stream.topics import Topics
+from tests.kafka.broker import free_ports
+from tests.kafka.fixtures import Kafka, OwnKafka
+
+
+def run(kafka: Kafka, *words: str, **given: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STREAM_VALIDATOR_")}
+    return subprocess.run(
+        [sys.executable, "-c", _TOPICS, *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=environment | kafka.environment(**given) | {"COLUMNS": "200"},
+    )
+
+
+#: Only this command, so that these tests do not wait for the others to be imported.
+_TOPICS = """
+import sys
+from stream_validator.commands.topics import app
+from stream_validator.errors import StreamValidatorError
+try:
+    app()
+except StreamValidatorError as error:
+    print(f"stream-validator: {error}", file=sys.stderr)
+    sys.exit(2)
+"""
+
+
+def present(settings: Settings) -> dict[str, Present]:
+    async def ask() -> dict[str, Present]:
+        async with admins.connect(settings) as admin:
+            return await admin.present(plan.name for plan in Topics(settings).planned())
+
+    return asyncio.run(ask())
+
+
+def apply(settings: Settings, *, allow_more_partitions: bool = False) -> Applied:
+    async def act() -> Applied:
+        async with admins.connect(settings) as admin:
+            planned = Topics(settings).planned()
+            return await admins.apply(admin, planned, allow_more_partitions=allow_more_partitions)
+
+    return asyncio.run(act())
+
+
+def until(settings: Settings, seen: Callable[[dict[str, Present]], bool]) -> dict[str, Present]:
+    """What is there once ``seen`` is true of it: a broker shows a change a moment after it took it."""
+    end = time.monotonic() + 15
+    while not seen(found := present(settings)):
+        assert time.monotonic() < end, found
+        time.sleep(0.1)
+    return found
+
+
+def alter(settings: Settings, name: str, config: dict[str, str]) -> None:
+    """Behind the product's back."""
+
+    async def act() -> None:
+        client = AIOKafkaAdminClient(**client_options(settings))
+        await client.start()
+        try:
+            (answer,) = await client.alter_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, name, configs=config)],
+            )
+            assert answer.resources[0][0] == 0
+        finally:
+            await client.close()
+
+    asyncio.run(act())
+
+
+def create(settings: Settings, topic: NewTopic) -> None:
+    async def act() -> None:
+        client = AIOKafkaAdminClient(**client_options(settings))
+        await client.start()
+        try:
+            answer = await client.create_topics([topic])
+            assert answer.topic_errors[0][1] == 0
+        finally:
+            await client.close()
+
+    asyncio.run(act())
+
+
+def test_a_fresh_broker_gets_every_topic_as_planned(apache_kafka: Kafka) -> None:
+    settings = apache_kafka.settings()
+    planned = Topics(settings).planned()
+    assert present(settings) == {}
+    applied = apply(settings)
+    assert [one.kind for one in applied.done] == ["missing"] * len(planned)
+    assert applied.left == []
+    there = present(settings)
+    assert there.keys() == {plan.name for plan in planned}
+    for plan in planned:
+        found = there[plan.name]
+        assert (found.partitions, found.replication) == (plan.partitions, plan.replication)
+        assert found.own == plan.config
+    assert apply(settings) == Applied([], [])
+
+
+def test_drift_is_seen_mended_and_what_others_set_is_left_alone(apache_kafka: Kafka) -> None:
+    settings = apache_kafka.settings()
+    apply(settings)
+    topics = Topics(settings)
+    planned = next(plan for plan in topics.planned() if plan.name == topics.deadletter)
+    alter(settings, topics.deadletter, planned.config | {"retention.ms": "1000", "file.delete.delay.ms": "30000"})
+
+    drifted = until(settings, lambda there: there[topics.deadletter].config["retention.ms"] == "1000")
+    differences = admins.differences(topics.planned(), drifted)
+    assert [(one.topic, one.setting, one.wanted, one.found) for one in differences] == [
+        (topics.deadletter, "retention.ms", "7776000000", "1000")
+    ]
+    assert admins.unmanaged(topics.planned(), drifted) == [
+        admins.Unmanaged(topics.deadletter, "file.delete.delay.ms", "30000")
+    ]
+    assert apply(settings).done == differences
+    there = present(settings)[topics.deadletter]
+    assert there.own == planned.config | {"file.delete.delay.ms": "30000"}
+
+
+def test_partitions_are_raised_only_when_asked_and_never_lowered(apache_kafka: Kafka) -> None:
+    apply(apache_kafka.settings(partitions=2))
+    more = apache_kafka.settings(partitions=3)
+    applied = apply(more)
+    assert applied.done == []
+    assert {(one.kind, one.found, one.wanted) for one in applied.left} == {("partitions", "2", "3")}
+    assert {one.topic for one in applied.left} == {
+        Topics(more).document,
+        Topics(more).assessment,
+        Topics(more).ledger_changelog,
+    }
+    applied = apply(more, allow_more_partitions=True)
+    assert len(applied.done) == 3
+    assert present(more)[Topics(more).document].partitions == 3
+    fewer = apply(apache_kafka.settings(partitions=1), allow_more_partitions=True)
+    assert fewer.done == []
+    assert len(fewer.left) == 3
+    assert present(more)[Topics(more).document].partitions == 3
+
+
+def test_the_commands(apache_kafka: Kafka) -> None:
+    count = len(Topics(apache_kafka.settings()).topics)
+    document = Topics(apache_kafka.settings()).document
+
+    fresh = run(apache_kafka, "diff", "--lang", "en")
+    assert fresh.returncode == 1
+    assert f"{document}: is not there; it must have 4 x 1" in fresh.stdout
+    assert len(fresh.stdout.splitlines()) == count
+
+    applied = run(apache_kafka, "apply", "--lang", "en")
+    assert (applied.returncode, applied.stderr) == (0, "")
+    assert f"{document}: topic: created" in applied.stdout
+    assert applied.stdout.endswith(f"{count} topics as they must be.\n")
+
+    again = run(apache_kafka, "apply")
+    assert again.returncode == 0
+    assert again.stdout == f"{count} tópicos como devem ser.\n"
+    assert run(apache_kafka, "diff").returncode == 0
+
+    wider = run(apache_kafka, "apply", "--lang", "en", partitions="5")
+    assert wider.returncode == 1
+    assert "--allow-more-partitions" in wider.stderr
+    assert f"{document}: 4 partitions, must have 5" in wider.stdout
+    assert run(apache_kafka, "diff", partitions="5").returncode == 1
+    assert run(apache_kafka, "apply", "--allow-more-partitions", partitions="5").returncode == 0
+    assert run(apache_kafka, "diff", partitions="5").returncode == 0
+
+    described = run(apache_kafka, "describe", "ledger-changelog", "--lang", "en")
+    assert described.returncode == 0
+    assert "min.cleanable.dirty.ratio" in described.stdout
+    assert "1048576" in described.stdout
+    assert "5 x 1" in run(apache_kafka, "describe", "--lang", "en", partitions="5").stdout
+
+
+def test_copies_that_the_cluster_cannot_make(own_kafka: OwnKafka) -> None:
+    with pytest.raises(AdminError, match=r"REPLICATION_FACTOR") as caught:
+        apply(own_kafka.kafka.settings(replication_factor=3))
+    assert "\n" not in str(caught.value)
+
+
+def test_another_number_of_copies_is_told_and_left(own_kafka: OwnKafka) -> None:
+    settings = own_kafka.kafka.settings()
+    apply(settings)
+    wanted = Topics(own_kafka.kafka.settings(replication_factor=2)).planned()
+
+    async def act() -> Applied:
+        async with admins.connect(settings) as admin:
+            return await admins.apply(admin, wanted)
+
+    left = asyncio.run(act()).left
+    assert {one.kind for one in left} == {"replication"}
+    assert len(left) == len(wanted)
+
+
+def test_a_topic_that_was_made_by_hand(apache_kafka: Kafka) -> None:
+    """What auto-creation or a person left behind is drift like any other."""
+    settings = apache_kafka.settings()
+    create(settings, NewTopic(Topics(settings).registry, 2, 1))
+    there = until(settings, bool)
+    found = [one for one in admins.differences(Topics(settings).planned(), there) if one.kind != "missing"]
+    assert {one.setting for one in found} >= {"partitions", "cleanup.policy"}
+    applied = apply(settings)
+    assert [(one.setting, one.found, one.wanted) for one in applied.left] == [("partitions", "2", "1")]
+    assert present(settings)[Topics(settings).registry].config["cleanup.policy"] == "compact"
+
+
+def test_nobody_there(kafka: Kafka) -> None:
+    (port,) = free_ports(1)
+    done = run(kafka, "diff", bootstrap_servers=f"127.0.0.1:{port}")
+    assert done.returncode == 2
+    assert done.stderr == f"stream-validator: 127.0.0.1:{port}: cannot be reached: Connection refused\n"
+    assert done.stdout == ""
+
+
+def test_wrong_password_and_wrong_authority(own_kafka: OwnKafka) -> None:
+    broker = own_kafka.broker
+    given = {
+        "bootstrap_servers": broker.sasl_bootstrap,
+        "security_protocol": "SASL_SSL",
+        "sasl_username": broker.user.name,
+        "sasl_password": broker.user.password,
+        "ssl_ca_file": str(broker.certificates.ca),
+    }
+    assert run(own_kafka.kafka, "apply", **given).returncode == 0
+    wrong = run(own_kafka.kafka, "diff", **(given | {"sasl_password": "hunter2-wrong"}))
+    assert wrong.returncode == 2
+    assert len(wrong.stderr.splitlines()) == 1
+    assert "wrong user or password" in wrong.stderr
+    assert "hunter2" not in wrong.stderr
+    foreign = run(own_kafka.kafka, "diff", **(given | {"ssl_ca_file": str(broker.certificates.foreign_ca)}))
+    assert foreign.returncode == 2
+    assert len(foreign.stderr.splitlines()) == 1
+    assert "STREAM_VALIDATOR_SSL_CA_FILE" in foreign.stderr
