@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -39,6 +40,7 @@ from stream_validator.replay.progress import Words, clock, watcher
 from stream_validator.replay.runner import Finished, InterruptedReplayError, Plan, Replay
 from stream_validator.replay.sinks import DEAD_LETTERS
 from stream_validator.replay.tables import Tables, require_pyarrow
+from stream_validator.report import formats
 from stream_validator.report.html import write_report
 
 FOUND: Final = 1
@@ -71,10 +73,10 @@ class Signals:
 
 
 def _formats(text: str) -> list[str]:
-    formats = [choice("--format", each.strip(), _FORMATS) for each in text.split(",")]
-    if "parquet" in formats:
+    asked = [choice("--format", each.strip(), _FORMATS) for each in text.split(",")]
+    if "parquet" in asked:
         require_pyarrow()
-    return formats
+    return asked
 
 
 def _period(since: str | None, until: str | None) -> tuple[str | None, str | None]:
@@ -113,26 +115,34 @@ def _report(out: Path, _summary: dict[str, Any]) -> None:
     write_report(out)
 
 
+def _time(seconds: float, says: Says) -> str:
+    if seconds >= 60:
+        return clock(seconds)
+    return f"{says.pick(formats.number(Decimal(f'{seconds:.1f}'), 1))} s"
+
+
 def _tell(finished: Finished, out: Path, says: Says) -> None:
+    """The last lines: counts, and where everything is."""
     totals, found = finished.totals, finished.alerts
-    rate = round(totals.read / finished.seconds) if finished.seconds > 0 else totals.read
-    typer.echo(
-        says(
-            "read",
-            read=totals.read,
-            time=clock(finished.seconds),
-            rate=rate,
-            judged=totals.judged,
-            events=totals.events,
-            skipped=finished.summary["counts"]["skipped"],
-            filtered=totals.filtered,
-            dead=totals.dead,
-        )
+
+    def tell(sentence: str, **counts: int) -> None:
+        typer.echo(says(sentence, time=time, **{name: says.pick(formats.number(n)) for name, n in counts.items()}))
+
+    time = _time(finished.seconds, says)
+    tell(
+        "read",
+        read=totals.read,
+        rate=round(totals.read / finished.seconds) if finished.seconds > 0 else totals.read,
+        judged=totals.judged,
+        events=totals.events,
+        skipped=finished.summary["counts"]["skipped"],
+        filtered=totals.filtered,
+        dead=totals.dead,
     )
     if totals.duplicates or totals.copies:
-        typer.echo(says("copies", duplicates=totals.duplicates, copies=totals.copies))
+        tell("copies", duplicates=totals.duplicates, copies=totals.copies)
     in_force = {outcome: found.in_force.get(outcome, 0) for outcome in _GRAVITY}
-    typer.echo(says("alerts", total=found.total, closed=found.total - sum(found.in_force.values()), **in_force))
+    tell("alerts", total=found.total, closed=found.total - sum(found.in_force.values()), **in_force)
     if totals.dead:
         typer.echo(says("unread", path=sanitise(str(out / DEAD_LETTERS))))
     typer.echo(says("report", path=sanitise(str(out / "report.html"))))
@@ -187,7 +197,7 @@ def replay(
             "--until", metavar="DATE", help="Only invoices issued on this civil day or before.", show_default=False
         ),
     ] = None,
-    formats: Annotated[
+    table_formats: Annotated[
         str,
         typer.Option(
             "--format",
@@ -226,7 +236,7 @@ def replay(
     first, last = _period(since, until)
     if fail_on is not None:
         choice("--fail-on", fail_on, _GRAVITY)
-    tables = _formats(formats)
+    tables = _formats(table_formats)
     catalogue = load()
     after = ([Tables(tables)] if set(tables) - {"ndjson"} else []) + [_report]
     processors = str(min(len(os.sched_getaffinity(0)), _MOST_WORKERS))

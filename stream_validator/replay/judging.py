@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from stream_validator.errors import UnreadableDocumentError
 from stream_validator.ledger import fold
 from stream_validator.records import DocumentInput, EventRead, Judged, LedgerInput, Result, Skipped, encode
-from stream_validator.replay.archive import REFUSED, Opener
-from stream_validator.replay.containers import HEAD, classify
 from stream_validator.replay.found import Found, Leaf, Passed, Refusal
 from stream_validator.replay.limits import MIB, Limits
+from stream_validator.replay.opening import ItemOpener
 from stream_validator.replay.store import Codec
-from stream_validator.replay.wire import (
-    Announced,
-    BytesItem,
-    Chunk,
-    Dead,
-    Item,
-    Known,
-    LooseItem,
-    PassedItem,
-    Position,
-    RefusedItem,
-    SliceItem,
-    SpooledItem,
-    Task,
-    ZipItem,
-)
+from stream_validator.replay.wire import Announced, Chunk, Dead, Known, Position, Task
 from stream_validator.report.statistics import Statistics
 
 #: More than a task has items: only archives inside archives give more than one chunk.
@@ -99,10 +81,6 @@ class _Tally:
         )
 
 
-def _path(path: bytes) -> Path:
-    return Path(os.fsdecode(path))
-
-
 class Judging:
     """Judges everything a task names. Not for threads; one for each process."""
 
@@ -110,8 +88,7 @@ class Judging:
         self._judge = judge
         self._settings = settings
         self._codec = Codec()
-        self._file: BinaryIO | None = None
-        self._path = b""
+        self._items = ItemOpener(settings.limits, settings.spool)
 
     def run(self, task: Task) -> Iterator[Chunk | Announced]:
         """Chunks of what the task holds, in order, the last one marked. Nothing a document does raises here."""
@@ -121,7 +98,7 @@ class Judging:
         weight = 0
         for item in task.items:
             done = 0
-            for found in self._open(item):
+            for found in self._items.open(item):
                 done += 1
                 if done <= skip:
                     continue
@@ -139,9 +116,7 @@ class Judging:
 
     def close(self) -> None:
         """Close what is open."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._items.close()
 
     def _take(self, found: Found, tally: _Tally) -> None:
         """Judge one document, or note why it is none."""
@@ -170,77 +145,20 @@ class Judging:
                 tally.filtered += 1
                 tally.statistics.add_filtered()
                 return
-            line = encode(assessment)
+            line, known = encode(assessment), self._known(result.input)
             tally.statistics.add(assessment)
             tally.lines += (line, b"\n")
-            self._know(result.input, tally)
-            tally.bytes += len(line)
+            tally.inputs.append(known)
+            tally.bytes += len(line) + len(known.state)
         elif isinstance(result, EventRead):
             tally.events += 1
             tally.statistics.add_event(result)
             if result.input is not None:
-                self._know(result.input, tally)
+                tally.inputs.append(self._known(result.input))
         elif isinstance(result, Skipped):
             tally.statistics.add_skipped(result.kind)
         else:
             tally.die(found.name, result.kind, result.message, found.data)
 
-    def _know(self, item: LedgerInput, tally: _Tally) -> None:
-        state = self._codec.encode(fold(None, item))
-        tally.inputs.append(Known(item.key, isinstance(item, DocumentInput), state))
-        tally.bytes += len(state)
-
-    def _shared(self, path: bytes) -> BinaryIO:
-        """The file at ``path``, kept open for the next item."""
-        if self._file is None or self._path != path:
-            self.close()
-            self._file = _path(path).open("rb")
-            self._path = path
-        return self._file
-
-    def _open(self, item: Item) -> Iterator[Found]:
-        """What one item holds. Raises nothing."""
-        opener = Opener(self._settings.limits, self._settings.spool)
-        try:
-            if isinstance(item, ZipItem):
-                yield from opener.zip_member(item.name, self._shared(item.path), item.entry, 1)
-            elif isinstance(item, BytesItem):
-                yield from opener.document(item.name, item.data, 1)
-            elif isinstance(item, SliceItem):
-                file = self._shared(item.path)
-                file.seek(item.offset)
-                yield from opener.member(item.name, item.size, file.read, 1)
-            elif isinstance(item, LooseItem):
-                yield from self._loose(opener, item)
-            elif isinstance(item, SpooledItem):
-                yield from self._spooled(opener, item)
-            elif isinstance(item, RefusedItem):
-                yield Refusal(item.name, item.kind, item.message)
-            elif isinstance(item, PassedItem):
-                yield Passed(item.name, item.kind)
-        except OSError as error:
-            yield Refusal(item.name, "unreadable", error.strerror or str(error))
-        except Exception as error:  # a fault of ours in reading an archive must not end the run
-            yield Refusal(item.name, "internal", f"{type(error).__name__}: {error}")
-
-    def _loose(self, opener: Opener, item: LooseItem) -> Iterator[Found]:
-        limit = self._settings.limits.member_bytes
-        with _path(item.path).open("rb") as file:
-            data = file.read(limit + 1)
-            if len(data) <= limit:
-                yield from opener.document(item.name, data, 0)
-                return
-            kind = classify(data[:HEAD])
-            size = file.seek(0, 2)
-            if kind is None:
-                yield Refusal(item.name, "too_large", f"{size} bytes are more than the {limit} allowed")
-                return
-            yield from opener.container(item.name, file, size, kind, 1)
-
-    def _spooled(self, opener: Opener, item: SpooledItem) -> Iterator[Found]:
-        with _path(item.path).open("rb") as file:
-            kind = classify(file.read(HEAD))
-            if kind is None:
-                yield Refusal(item.name, REFUSED, "it is no archive")
-                return
-            yield from opener.container(item.name, file, file.seek(0, 2), kind, 2)
+    def _known(self, item: LedgerInput) -> Known:
+        return Known(item.key, isinstance(item, DocumentInput), self._codec.encode(fold(None, item)))

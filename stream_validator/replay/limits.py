@@ -24,8 +24,8 @@ class Limits(msgspec.Struct, frozen=True):
     #: Uncompressed to compressed size of one member larger than ``ratio_floor``. NF-e stay below 30 to 1.
     ratio: int = 250
     ratio_floor: int = MIB
-    #: The same for a whole compressed tar, which is streamed: only time is at stake.
-    stream_ratio: int = 1000
+    #: The same for a whole compressed tar, which is streamed: only time is at stake, and copies compress well.
+    stream_ratio: int = 2000
     stream_floor: int = 256 * MIB
     #: Members and bytes that may come out of the archives nested in one member.
     nested_members: int = 1_000_000

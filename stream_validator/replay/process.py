@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import queue
@@ -38,6 +39,7 @@ def worker_main(answers: Connection, recipe: Recipe, settings: JudgingSettings) 
         message = str(error) if usage else f"{type(error).__name__}: {error}"
         answers.send_bytes(encode(Failed(message, usage)))
         return
+    gc.freeze()  # the register and the law never die: the collector need not walk them again and again
     answers.send_bytes(encode(Ready(judge.registry_version)))
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(answers, tasks), daemon=True).start()

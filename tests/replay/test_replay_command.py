@@ -102,7 +102,7 @@ def test_wrong_use_is_one_line_and_exit_code_2(
 def test_the_world_replayed(run: Run, tmp_path: Path) -> None:
     code, out, err = run("replay", WORLD / "archive.zip", "--registry", REGISTER, "--out", tmp_path / "a")
     assert code == 0, err
-    assert "684 arquivos lidos" in out
+    assert "684 documentos lidos" in out
     assert f"Relatório: {tmp_path}/a/report.html" in out
     assert (tmp_path / "a" / "report.html").stat().st_size > 100_000
     expected = json.loads((WORLD / "expected.json").read_bytes())
@@ -122,7 +122,7 @@ def test_the_world_replayed(run: Run, tmp_path: Path) -> None:
         "--fail-on", "exception",
     )  # fmt: skip
     assert code == 1, err
-    assert "685 files read" in out
+    assert "685 documents read" in out
     assert (tmp_path / "b" / "alerts.ndjson").read_bytes() == (tmp_path / "a" / "alerts.ndjson").read_bytes()
 
 
@@ -305,7 +305,7 @@ def test_a_signal_saves_and_says_how_to_go_on(tmp_path: Path, number: signal.Sig
     again = _start(*arguments, "--resume")
     out, err = again.communicate()
     assert again.returncode == 3, err
-    assert "1501 arquivos lidos" in out
+    assert "1.501 documentos lidos" in out
     assert len(lines(tmp_path / "out", "assessments.ndjson")) == summary(tmp_path / "out")["counts"]["judged"]
 
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_validator.errors import UsageError
+from stream_validator.replay import judging
 from stream_validator.replay.limits import Limits
 from stream_validator.replay.runner import InterruptedReplayError, OutputError
 from tests.replay.replay_fakes import cancel, key, toy
@@ -193,13 +194,17 @@ def test_no_documents_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_stopping_anywhere_and_resuming_gives_the_same_bytes(tmp_path: Path, workers: int) -> None:
+def test_stopping_anywhere_and_resuming_gives_the_same_bytes(
+    tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks of different sizes, too: nothing depends on how the work was cut up."""
     _spread(tmp_path / "in")
     (tmp_path / "in" / "00.xml").write_bytes(b"rubbish")
     (tmp_path / "in" / "99.zip").write_bytes(a_zip([("a", toy(500)), ("b", b"\1")])[:-10])
     replay(tmp_path / "whole", tmp_path / "in")
     whole = contents(tmp_path / "whole")
     chance = random.Random(7)
+    monkeypatch.setattr(judging, "_DOCUMENTS", 7)
     out = tmp_path / "out"
     for attempt in range(200):
         left = chance.randrange(1, 4)
@@ -226,10 +231,11 @@ def test_stopping_anywhere_and_resuming_gives_the_same_bytes(tmp_path: Path, wor
     assert contents(out) == whole, "resuming what is finished changes nothing"
 
 
-def test_resuming_in_the_middle_of_a_nested_archive(tmp_path: Path) -> None:
+def test_resuming_in_the_middle_of_a_nested_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = a_zip([(f"{n}.xml", toy(n)) for n in range(300)])
     (tmp_path / "in.zip").write_bytes(a_zip([("a.zip", inner), ("b.xml", toy(900)), ("c.tgz", a_tgz([("d", inner)]))]))
     replay(tmp_path / "whole", tmp_path / "in.zip")
+    monkeypatch.setattr(judging, "_DOCUMENTS", 20)
     calls = 0
 
     def stopping() -> int:
