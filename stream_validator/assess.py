@@ -238,6 +238,6 @@ def _gas(operation: OperationFacts, case: Case) -> Gas:
     return Gas(
         kg=case.kg if operation.gas else None,
         cylinders=cylinders_by_type(operation.gas),
-        how=tuple(gas.how for gas in operation.gas),
+        how=tuple(sorted({gas.how for gas in operation.gas})),
         bulk_kg=total_kg(operation.bulk) if operation.bulk else None,
     )

@@ -101,7 +101,7 @@ class Party(msgspec.Struct, frozen=True):
 
 
 class Gas(msgspec.Struct, frozen=True):
-    """Gas in cylinders: kilograms, count by type, and ``how`` each figure was read. ``bulk_kg`` is apart."""
+    """Gas in cylinders: kilograms, count by type, and the ways ``how`` they were read. ``bulk_kg`` is apart."""
 
     kg: Decimal | None
     cylinders: dict[str, Decimal]

@@ -116,6 +116,11 @@ def decimal(text: str | None) -> Decimal | None:
     return Decimal(text)
 
 
+def _short(text: str | None, longest: int) -> str | None:
+    """``text`` without blanks around it, no longer than any layout allows: what is longer is garbage, and is cut."""
+    return text.strip()[:longest] or None if text else None
+
+
 def _party(element: etree._Element | None, address: str | None) -> PartyFacts | None:
     if element is None:
         return None
@@ -128,7 +133,7 @@ def _party(element: etree._Element | None, address: str | None) -> PartyFacts | 
                 place = _texts(inner)
     identity = own.get("CNPJ") or own.get("CPF")
     return PartyFacts(
-        identity.strip() if identity else None, "idEstrangeiro" in own, place.get("UF"), place.get("xMun")
+        _short(identity, 20), "idEstrangeiro" in own, _short(place.get("UF"), 4), _short(place.get("xMun"), 60)
     )
 
 
@@ -151,13 +156,13 @@ def _item(element: etree._Element, position: int) -> Item | None:
     return Item(
         position,
         get("xProd", ""),
-        get("NCM"),
-        get("CEST"),
-        get("CFOP"),
-        anp_code,
-        get("uCom", "").strip().upper(),
+        _short(get("NCM"), 9),
+        _short(get("CEST"), 8),
+        _short(get("CFOP"), 5),
+        _short(anp_code, 10),
+        get("uCom", "")[:12].strip().upper(),
         decimal(get("qCom")),
-        get("uTrib", "").strip().upper(),
+        get("uTrib", "")[:12].strip().upper(),
         decimal(get("qTrib")),
     )
 
@@ -171,9 +176,9 @@ def _transport(element: etree._Element | None) -> Transport:
     for inner in () if element is None else element:
         name = _LOCAL.get(inner.tag)
         if name == "modFrete":
-            mode = inner.text
+            mode = _short(inner.text, 2)
         elif name == "transporta":
-            carrier = _texts(inner).get("CNPJ")
+            carrier = _short(_texts(inner).get("CNPJ"), 20)
         elif name == "reboque":
             trailers += 1
         elif name == "vol":
@@ -190,7 +195,13 @@ def _protocol(element: etree._Element | None) -> ProtocolFacts | None:
     if element is None:
         return None
     get = _texts(element).get
-    return ProtocolFacts(get("chNFe"), get("digVal"), get("cStat"), get("nProt"), get("dhRecbto"))
+    return ProtocolFacts(
+        _short(get("chNFe"), 60),
+        _short(get("digVal"), 60),
+        _short(get("cStat"), 4),
+        _short(get("nProt"), 20),
+        _short(get("dhRecbto"), 40),
+    )
 
 
 def civil_day(text: str) -> dt.date | None:
@@ -223,22 +234,22 @@ def read_invoice(document: Document) -> Invoice:
     key = (document.info.get("Id") or "").removeprefix("NFe").strip()
     if not key or len(key) > 60:
         raise UnreadableDocumentError("no_key", "infNFe carries no access key in its Id")
-    issued_at = (ide.get("dhEmi") or ide.get("dEmi") or "").strip()
+    issued_at = (ide.get("dhEmi") or ide.get("dEmi") or "").strip()[:60]
     day = civil_day(issued_at)
     if day is None:
         raise UnreadableDocumentError("bad_date", f"the day of issue {issued_at[:40]!r} is not a date")
-    layout = document.info.get("versao") or ""
+    layout = (document.info.get("versao") or "")[:10]
     issuer = _party(sections.get("emit"), "enderEmit") or PartyFacts(None, False, None, None)
     return Invoice(
         key=key,
         key_valid=key_rebuilt(key, ide, issuer.id, issued_at, layout),
         layout=layout,
-        model=ide.get("mod"),
+        model=_short(ide.get("mod"), 4),
         issued_at=issued_at,
         day=day,
         outgoing=ide.get("tpNF") != "0",
-        environment=ide.get("tpAmb"),
-        purpose=ide.get("finNFe"),
+        environment=_short(ide.get("tpAmb"), 2),
+        purpose=_short(ide.get("finNFe"), 2),
         final_consumer=ide.get("indFinal") == "1",
         series=ide.get("serie", ""),
         issuer=issuer,

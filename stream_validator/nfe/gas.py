@@ -74,6 +74,10 @@ _TYPE = re.compile(rf"(?<![0-9A-Z])P ?({_SIZES})(?![0-9A-Z])")
 _WEIGHT = re.compile(rf"(?<![0-9A-Z.,])({_SIZES})(?:[.,]0{{1,4}})? ?KGS?(?![0-9A-Z])")
 
 
+#: xProd has at most 120 characters by the layout; no more is read.
+_LONGEST_TEXT = 240
+
+
 class GasItem(msgspec.Struct, frozen=True):
     """One item as gas: class, kilograms and how they were read, pieces, nominal kilograms of one piece.
 
@@ -99,7 +103,7 @@ class _Reading(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=8192)
-def _read_text(text: str, cest: str | None) -> _Reading:
+def _read_text(text: str, cest: str) -> _Reading:
     folded = fold_text(text)
     sizes = set(_TYPE.findall(folded)) | set(_WEIGHT.findall(text.upper()))
     nominal = Decimal(sizes.pop()) if len(sizes) == 1 else None
@@ -129,7 +133,7 @@ def _is_gas(item: Item, reading: _Reading) -> bool:
 
 def classify(item: Item) -> GasItem:
     """What ``item`` is, in kilograms and pieces."""
-    reading = _read_text(item.text, item.cest)
+    reading = _read_text(item.text[:_LONGEST_TEXT], (item.cest or "")[:7])
     if not _is_gas(item, reading):
         empty = item.ncm in _TABLE.empties.ncm or reading.empty
         return GasItem(item, "empties" if empty else "other_product", None, "none", None, None)

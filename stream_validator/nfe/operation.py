@@ -84,7 +84,7 @@ def read_operation(invoice: Invoice) -> OperationFacts:
             others.append(item.item.cfop or "-")
     if not sales:
         if others:
-            return _none(invoice, "other", ", ".join(sorted(set(others))), gas)
+            return _none(invoice, "other", ", ".join(sorted(set(others))[:20]), gas)
         return _none(invoice, kinds[0], None, gas)
     purpose, explicit = _purpose(invoice, groups)
     cylinders = [item for item in sales if item.kind == "cylinder"]

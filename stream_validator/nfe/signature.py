@@ -50,6 +50,8 @@ _SIGNATURE_PARTS = [DS + "SignedInfo", DS + "SignatureValue", DS + "KeyInfo"]
 _X509_DATA = DS + "X509Data"
 _X509_CERTIFICATE = DS + "X509Certificate"
 _MAX_CERTIFICATES = 8
+#: Characters of base64: an ICP-Brasil leaf has about 2 700.
+_LONGEST_CERTIFICATE = 32_768
 
 
 class SignatureFacts(msgspec.Struct, frozen=True):
@@ -96,6 +98,10 @@ class Verifier:
     def __init__(self, cache_size: int = 4096) -> None:
         self._signer = lru_cache(maxsize=cache_size)(read_signer)
 
+    def _read(self, text: str) -> Signer:
+        """The certificate in ``text``; one far longer than any real one is not read (nor kept)."""
+        return self._signer(text if len(text) <= _LONGEST_CERTIFICATE else "")
+
     def grade(self, container: etree._Element, signed_tag: str, *, plain: bool) -> SignatureFacts:
         """Grade the signature of ``container`` (NFe, evento, cancNFe) over its child ``signed_tag`` (a local name).
 
@@ -132,7 +138,7 @@ class Verifier:
         if standard is None:
             return None
         uri, declared = standard
-        signer = self._signer(certificate)
+        signer = self._read(certificate)
         if (
             _base64(_sha1(content)) != declared
             or signed.get("Id") != uri
@@ -151,7 +157,7 @@ class Verifier:
             grade: SignatureGrade = "signature broken" if parts.lookalike else "absent"
             reason: Reason | None = "namespace" if parts.lookalike else None
             return SignatureFacts(grade, _identity(container, tag), None, None, reason)
-        signers = [self._signer(text) for text in certificate_texts(parts.signature)]
+        signers = [self._read(text) for text in certificate_texts(parts.signature)]
         usable = [signer for signer in signers if signer.key is not None]
         author: Signer | None = None  # whose signature over SignedInfo verifies
         reason = "shape" if parts.signed_info is None else "rsa"

@@ -9,7 +9,7 @@ from stream_validator.nfe.gas import cylinders_by_type
 from stream_validator.records import Outcome
 from stream_validator.registry.index import capacity_at
 from stream_validator.registry.model import Capacity
-from stream_validator.rules.case import Case
+from stream_validator.rules.case import Case, listed
 from stream_validator.rules.outcomes import not_applicable, not_assessed, passed, quiet_all
 
 RULES = ("C01", "C02", "C03")
@@ -37,7 +37,7 @@ def quantity_stated(case: Case) -> Outcome:
         if gas.kg is None
     ]
     subject = case.seller if case.seller.reseller_record else case.buyer
-    return case.fire("C02", "suspicion", subject, "quantity_not_stated", {"items": unread})
+    return case.fire("C02", "suspicion", subject, "quantity_not_stated", listed(unread))
 
 
 def _above_capacity(case: Case, readable: Outcome) -> Outcome:
@@ -83,7 +83,7 @@ def _compare(case: Case, kg: Decimal, capacity: Capacity, assumed: bool) -> Outc
         "basis": capacity.basis or "authorised_kg",
         "areas": [{"class": area.class_, "norm": area.norm} for area in capacity.areas],
         "cylinders": {name: str(count) for name, count in cylinders_by_type(case.operation.gas).items()},
-        "items": [{"item": gas.item.number, "kg": str(gas.kg), "how": gas.how} for gas in case.operation.gas],
+        **listed([{"item": gas.item.number, "kg": str(gas.kg), "how": gas.how} for gas in case.operation.gas]),
     }
     if assumed:
         evidence["class_assumed_unchanged_since"] = capacity.from_.isoformat()

@@ -20,6 +20,16 @@ PartySide: TypeAlias = Literal["seller", "buyer"]
 #: Rules about one party by itself: only its own articles are cited.
 ONE_SIDED = frozenset({"A05", "A06", "A07", "F06"})
 
+#: Most items that an alert names one by one; a real invoice rarely has more.
+_ITEMS_NAMED = 50
+
+
+def listed(items: list[dict[str, Any]]) -> dict[str, Any]:
+    """``items`` as evidence: the first fifty, and how many there are where that is more."""
+    if len(items) <= _ITEMS_NAMED:
+        return {"items": items}
+    return {"items": items[:_ITEMS_NAMED], "items_total": len(items)}
+
 
 class Case:
     """Everything a rule may look at. Rules read it and return outcomes; nothing in it changes."""

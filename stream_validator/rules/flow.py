@@ -21,6 +21,9 @@ UNDER_51 = ("F01", "F02", "F03", "F04", "F05")
 UNDER_297 = ("F12", "F13")
 RULES = ("F01", "F02", "F03", "F04", "F05", "F06", "F12", "F13")
 
+#: Marks and product texts have at most 120 characters by the layout; no more is read.
+_LONGEST_TEXT = 240
+
 Relation: TypeAlias = Literal["same", "group", "other"]
 
 
@@ -196,7 +199,7 @@ def brand_named(case: Case) -> Outcome:
     texts = [*case.invoice.transport.brands, *(gas.item.text for gas in case.operation.gas)]
     named: set[str] = set()
     for text in texts:
-        named |= case.index.brands_named(text, case.day)
+        named |= case.index.brands_named(text[:_LONGEST_TEXT], case.day)
     if not named:
         return passed("F06", "no_brand_named")
     for side in (case.seller, case.buyer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stream_validator.nfe.gas import stated_kg_differs
 from stream_validator.records import Outcome
-from stream_validator.rules.case import Case
+from stream_validator.rules.case import Case, listed
 from stream_validator.rules.outcomes import not_applicable, not_assessed, passed
 
 RULES = ("P01", "P02", "P03")
@@ -21,7 +21,7 @@ def cylinder_above_limit(case: Case) -> Outcome:
         if gas.nominal_kg is not None and gas.nominal_kg > limit
     ]
     if above:
-        evidence = {"items": above, "limit_kg": str(limit)}
+        evidence = listed(above) | {"limit_kg": str(limit)}
         return case.fire("P01", "violation", case.seller, "cylinder_above_limit", evidence)
     if any(gas.nominal_kg is None for gas in case.operation.gas):
         return not_assessed("P01", "cylinder_size_not_read")
@@ -37,7 +37,7 @@ def bulk_sold(case: Case) -> Outcome:
     items = [
         {"item": gas.item.number, "kg": str(gas.kg) if gas.kg is not None else None} for gas in case.operation.bulk
     ]
-    return case.fire("P02", "violation", case.seller, "bulk_sold", {"items": items})
+    return case.fire("P02", "violation", case.seller, "bulk_sold", listed(items))
 
 
 def mass_fits(case: Case) -> Outcome:
@@ -61,7 +61,7 @@ def mass_fits(case: Case) -> Outcome:
             )
     if differing:
         return case.fire(
-            "P03", "suspicion", case.seller, "mass_differs", {"items": differing, "tolerance": str(tolerance)}
+            "P03", "suspicion", case.seller, "mass_differs", listed(differing) | {"tolerance": str(tolerance)}
         )
     return passed("P03") if judged else not_applicable("P03", "no_item_states_both")
 

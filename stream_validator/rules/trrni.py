@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stream_validator.records import Outcome
-from stream_validator.rules.case import Case
+from stream_validator.rules.case import Case, listed
 from stream_validator.rules.outcomes import not_applicable, not_assessed, passed, quiet_all
 
 RULES = ("T01", "T02", "T03", "T04", "T05")
@@ -69,7 +69,7 @@ def _cylinder_size(case: Case) -> Outcome:
     ]
     if above:
         return case.fire(
-            "T04", "suspicion", case.seller, "cylinder_too_large", {"items": above, "limit_kg": str(largest)}
+            "T04", "suspicion", case.seller, "cylinder_too_large", listed(above) | {"limit_kg": str(largest)}
         )
     if any(gas.nominal_kg is None for gas in case.operation.gas):
         return not_assessed("T04", "cylinder_size_not_read")

@@ -110,3 +110,8 @@ def test_a_sum_with_an_unread_part_is_unknown() -> None:
     assert total_kg([known, known]) == 260
     assert total_kg([known, unknown]) is None
     assert total_kg([]) == 0
+
+
+def test_a_text_without_end_is_read_only_as_far_as_the_layout_allows() -> None:
+    assert classify(item("GLP P13 " + "X" * 10_000_000, **GLP)).nominal_kg == 13
+    assert classify(item("X" * 300 + " P13", **GLP)).nominal_kg is None

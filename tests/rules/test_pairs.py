@@ -429,3 +429,12 @@ def test_a_shop_whose_row_could_not_be_read_is_accused_of_nothing() -> None:
     assert found == {
         "A01": "not_assessed", "A02": "pass", "A03": "not_assessed", "F02": "not_assessed", "C01": "not_assessed",
     }  # fmt: skip
+
+
+def test_a_document_of_thousands_of_items_is_summed_whole_and_told_in_short() -> None:
+    case = sale(ALFA, reseller(capacity="520"), day=NEW, items=[p13(1)] * 3000)
+    found = outcome_of(case, "C01")
+    assert found.evidence is not None
+    assert Decimal(found.evidence["gas_kg"]) == 39000
+    assert len(found.evidence["items"]) == 50
+    assert found.evidence["items_total"] == 3000
