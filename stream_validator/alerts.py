@@ -15,6 +15,7 @@ from stream_validator.ids import UF_BY_CODE, alert_id
 from stream_validator.law.catalogue import Catalogue
 from stream_validator.records import (
     FIRING,
+    INTACT,
     Alert,
     Assessment,
     DocumentInput,
@@ -59,7 +60,7 @@ def _fields(outcome: Outcome, assessment: Assessment, language: Language) -> dic
     for name, value in (outcome.evidence or {}).items():
         if isinstance(value, str | int):
             fields[name] = figure(str(value), language) if name.endswith("_kg") else str(value)[:60]
-    for name in ("from", "to"):
+    for name in ("from", "to", "class_assumed_unchanged_since"):
         if outcome.evidence and outcome.evidence.get(name):
             fields[name] = _day(outcome.evidence[name], language)
     fields["limit"] = fields.get("capacity_kg") or fields.get("capacity_max_kg", "?")
@@ -76,10 +77,12 @@ def message(outcome: Outcome, assessment: Assessment) -> Message:
     """The alert's sentence in both languages."""
     templates = _MESSAGES[outcome.rule]
     template = templates.get(outcome.reason or "*") or templates["*"]
-    return Message(
-        template.pt.format_map(_fields(outcome, assessment, "pt")),
-        template.en.format_map(_fields(outcome, assessment, "en")),
-    )
+    pt, en = _fields(outcome, assessment, "pt"), _fields(outcome, assessment, "en")
+    told = Message(template.pt.format_map(pt), template.en.format_map(en))
+    if outcome.mitigation is None:
+        return told
+    softer = _MESSAGES["mitigation"][outcome.mitigation]
+    return Message(f"{told.pt} {softer.pt.format_map(pt)}", f"{told.en} {softer.en.format_map(en)}")
 
 
 def head(assessment: Assessment) -> Head:
@@ -170,9 +173,10 @@ def document_input(assessment: Assessment, catalogue: Catalogue) -> DocumentInpu
     return DocumentInput(
         key=assessment.key,
         sha256=document.sha256,
-        rank=0 if document.kind == "nfeProc" else 1,
+        rank=2 * (document.signature not in INTACT) + (document.kind != "nfeProc"),
         digest=document.digest,
-        cancelled=assessment.operation.kind == "cancelled",
+        # The protocol is not signed: only beside the issuer's own signature does it close anything.
+        cancelled=assessment.operation.kind == "cancelled" and document.signature in (*INTACT, "not_checked"),
         head=of,
         alerts=drafts(assessment, of, catalogue),
     )

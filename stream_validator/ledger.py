@@ -19,16 +19,29 @@ _Closing: TypeAlias = Literal["cancelled", "registry_corrected", "superseded", "
 
 
 class KeyState(msgspec.Struct, frozen=True):
-    """Every distinct input of one access key, each list sorted by its identity."""
+    """Every distinct input of one access key, the best ranked first."""
 
     key: str
     documents: tuple[DocumentInput, ...] = ()
     events: tuple[EventInput, ...] = ()
 
 
+#: Most copies, and most events, that are kept of one key; an honest key has a handful of each. Beyond, the best ranked
+#: are kept, so that a flood of copies pushes out neither the genuine one nor a cancellation.
+MAX_INPUTS = 100
+
+
 def _document_identity(document: DocumentInput) -> tuple[str, str, tuple[int, ...]]:
     versions = document.head.versions
     return document.sha256, versions.registry, _ordered(versions.catalogue)
+
+
+def _document_order(document: DocumentInput) -> tuple[int, tuple[str, str, tuple[int, ...]]]:
+    return document.rank, _document_identity(document)
+
+
+def _event_order(event: EventInput) -> tuple[bool, str]:
+    return event.refused is not None, event.sha256
 
 
 def _ordered(version: str) -> tuple[int, ...]:
@@ -37,24 +50,24 @@ def _ordered(version: str) -> tuple[int, ...]:
 
 
 def fold(state: KeyState | None, item: LedgerInput) -> KeyState:
-    """``state`` with ``item`` in it; the same object when it was there already."""
+    """``state`` with ``item`` in it; the same object when it was there already, or when better ones fill the room."""
     state = state or KeyState(item.key)
     if isinstance(item, EventInput):
         if any(event.sha256 == item.sha256 for event in state.events):
             return state
-        events = tuple(sorted((*state.events, item), key=lambda event: event.sha256))
-        return msgspec.structs.replace(state, events=events)
+        events = tuple(sorted((*state.events, item), key=_event_order)[:MAX_INPUTS])
+        return state if events == state.events else msgspec.structs.replace(state, events=events)
     identity = _document_identity(item)
     if any(_document_identity(document) == identity for document in state.documents):
         return state
-    documents = tuple(sorted((*state.documents, item), key=_document_identity))
-    return msgspec.structs.replace(state, documents=documents)
+    documents = tuple(sorted((*state.documents, item), key=_document_order)[:MAX_INPUTS])
+    return state if documents == state.documents else msgspec.structs.replace(state, documents=documents)
 
 
 def alerts(state: KeyState, catalogue: Catalogue) -> tuple[Alert, ...]:
     """The last revision of every alert of this key, by alert id. None before a document was seen."""
-    # Sorted by identity: the latest judgement of each copy comes last and wins.
-    current = {document.sha256: document for document in state.documents}
+    # Of each copy the latest judgement counts.
+    current = {document.sha256: document for document in sorted(state.documents, key=_document_identity)}
     if not current:
         return ()
     chosen = min(current.values(), key=lambda document: (document.rank, document.sha256))

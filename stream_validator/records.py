@@ -197,7 +197,9 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class DocumentInput(msgspec.Struct, frozen=True, tag_field="record", tag="document"):
-    """What the ledger keeps of one judged copy of a document. ``rank`` 0 is nfeProc, 1 a bare NFe.
+    """What the ledger keeps of one judged copy of a document.
+
+    ``rank`` orders copies: those whose signature is intact before the others, nfeProc before a bare NFe.
 
     ``alerts`` are drafts (revision 0): the ledger gives them revision and state.
     """

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stream_validator.ids import alert_id
 from stream_validator.law.catalogue import load
-from stream_validator.ledger import KeyState, alerts, fold
+from stream_validator.ledger import MAX_INPUTS, KeyState, alerts, fold
 from stream_validator.records import (
     Alert,
     DocumentInput,
@@ -130,6 +130,22 @@ def test_a_later_catalogue_closes_what_it_revises() -> None:
     found = by_rule(copy("a", "A01", catalogue="2026.9.0"), copy("a", "F02", catalogue="2026.12.0"))
     assert found["A01"].closed_because == "rule_revised"
     assert found["F02"].state == "updated"
+
+
+def test_a_copy_that_is_not_intact_never_displaces_one_that_is() -> None:
+    found = by_rule(copy("b", "C01", rank=1), copy("a", "F02", rank=2))
+    assert found["C01"].state == "updated"
+    assert found["F02"].closed_because == "superseded"
+
+
+def test_a_flood_of_copies_pushes_out_neither_the_genuine_one_nor_the_cancellation() -> None:
+    flood: list[LedgerInput] = [copy(f"{n:04d}", "F02", rank=2) for n in range(300)]
+    noise: list[LedgerInput] = [event(f"{n:04d}", refused="signature_absent") for n in range(300)]
+    genuine: list[LedgerInput] = [copy("z", "C01"), event("z")]
+    found = {alert.rule: alert for alert in final(*flood, *noise, *genuine)}
+    assert found["C01"].closed_because == "cancelled"
+    assert found["C01"].revision == 2 * MAX_INPUTS
+    assert final(*genuine, *reversed(noise), *reversed(flood)) == final(*flood, *noise, *genuine)
 
 
 copies = st.builds(

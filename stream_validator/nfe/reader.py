@@ -73,7 +73,11 @@ _MAGIC = tuple((bytes.fromhex(prefix), name) for prefix, name in _KINDS.magic.it
 
 def child(element: etree._Element | None, name: str) -> etree._Element | None:
     """The first child called ``name``, in the NF-e namespace or in none."""
-    return None if element is None else next(element.iterchildren(NS + name, name), None)
+    if element is None:
+        return None
+    # One without namespace never stands before the one that the signature covers.
+    found = next(element.iterchildren(NS + name), None)
+    return next(element.iterchildren(name), None) if found is None else found
 
 
 def local_name(element: etree._Element) -> str:

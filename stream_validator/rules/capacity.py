@@ -27,10 +27,12 @@ def judge(case: Case) -> tuple[Outcome, ...]:
 
 def quantity_stated(case: Case) -> Outcome:
     """C02: neither kilograms nor number by type can be read from some gas item."""
-    if not case.seller.reseller_record and not case.buyer.reseller_record:
-        return not_applicable("C02", "no_reseller")
     if case.kg is not None:
         return passed("C02")
+    if not case.seller.reseller_record and not case.buyer.reseller_record:
+        if case.seller.may_be("reseller") or case.buyer.may_be("reseller"):
+            return not_assessed("C02", "reseller_not_covered")
+        return not_applicable("C02", "no_reseller")
     unread = [
         {"item": gas.item.number, "unit": gas.item.unit, "tax_unit": gas.item.tax_unit}
         for gas in case.operation.gas
@@ -87,4 +89,7 @@ def _compare(case: Case, kg: Decimal, capacity: Capacity, assumed: bool) -> Outc
     }
     if assumed:
         evidence["class_assumed_unchanged_since"] = capacity.from_.isoformat()
-    return case.fire("C01", "suspicion" if assumed else "violation", case.buyer, "above_capacity", evidence)
+    if assumed:
+        return case.fire("C01", "suspicion", case.buyer, "above_capacity_if_class_unchanged", evidence)
+    reason = "above_capacity" if capacity.kg is not None else "above_greatest_capacity"
+    return case.fire("C01", "violation", case.buyer, reason, evidence)

@@ -18,6 +18,8 @@ _DELIVERED = frozenset({"0", "2", "3"})
 def judge(case: Case) -> tuple[Outcome, ...]:
     """V01 to V03, in the order of :data:`RULES`."""
     reason = _out_of_scope(case)
+    if reason == "other_parties" and case.seller.may_be("reseller"):
+        return quiet_all(RULES, "not_assessed", "reseller_not_covered")
     if reason is not None:
         return quiet_all(RULES, "not_applicable", reason)
     gross = _gross_kg(case)

@@ -57,6 +57,8 @@ def _spread(rules: tuple[str, ...], answer: Answer) -> tuple[Outcome, ...]:
 def _flow(case: Case, pair: Callable[[Case], Answer]) -> Answer:
     """The cell of the table: buyer first, since a sale to a consumer is lawful whoever sells."""
     seller, buyer = case.seller, case.buyer
+    if buyer.may_be("reseller"):
+        return Everywhere("not_assessed", "buyer_unknown")
     if buyer.role == "consumer":
         return Everywhere("pass", "sale_to_consumer")
     if buyer.role == "trrni":
@@ -195,6 +197,8 @@ def brand_named(case: Case) -> Outcome:
     Under 297/2003: not on the reseller's Ficha Cadastral. Each active reseller is looked at by itself.
     """
     if not case.seller.active_reseller and not case.buyer.active_reseller:
+        if case.seller.may_be("reseller") or case.buyer.may_be("reseller"):
+            return not_assessed("F06", "reseller_not_covered")
         return not_applicable("F06", "no_active_reseller")
     texts = [*case.invoice.transport.brands, *(gas.item.text for gas in case.operation.gas)]
     named: set[str] = set()

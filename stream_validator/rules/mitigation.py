@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from typing import Any
 
 from stream_validator.records import OutcomeName
 from stream_validator.registry.index import Option, option_changes
@@ -21,7 +22,7 @@ def accredited_before_schedule(case: Case, rule: str, judged: Side) -> bool:
 
 def soften(
     case: Case, rule: str, lawful_under: Callable[[Option], bool]
-) -> tuple[OutcomeName, str | None, dict[str, str]]:
+) -> tuple[OutcomeName, str | None, dict[str, Any]]:
     """What a violation of a flow rule becomes: outcome, mitigation, what it rests on.
 
     ``lawful_under(option)`` says whether the flow would pass on that day under another option of the buyer.
@@ -30,11 +31,11 @@ def soften(
     if record is not None:
         for name in ("M33", "M8"):
             mitigation = case.catalogue.mitigations[name]
-            if (
-                mitigation.applies(rule, case.day)
-                and (changed := _change(case, name, record, lawful_under)) is not None
-            ):
-                return mitigation.outcome(case.day), name, {"option_changed_on": changed.isoformat()}
+            if not mitigation.applies(rule, case.day):
+                continue
+            changed = _change(case, name, record, lawful_under)
+            if changed is not None:
+                return mitigation.outcome(case.day), name, _told(case, name, changed)
         m29 = case.catalogue.mitigations["M29"]
         authorised = min((window.from_ for window in record.authorisation), default=None)
         if (
@@ -47,8 +48,19 @@ def soften(
     return "violation", None, {}
 
 
-def _change(case: Case, name: str, record: Establishment, lawful_under: Callable[[Option], bool]) -> dt.date | None:
-    """Day of the buyer's first change of option, within the mitigation's days, that makes the flow lawful."""
+def _told(case: Case, name: str, changed: Option) -> dict[str, Any]:
+    """What the alert says of the change: when, to what, how many days after the sale, and how many are allowed."""
+    return {
+        "option_changed_on": changed.from_.isoformat(),
+        "option_changed_to": changed.option,
+        "distributors_then": sorted(changed.distributors),
+        "days_until_change": (changed.from_ - case.day).days,
+        "days_allowed": case.catalogue.mitigations[name].days_on(case.day, changed.option),
+    }
+
+
+def _change(case: Case, name: str, record: Establishment, lawful_under: Callable[[Option], bool]) -> Option | None:
+    """The buyer's first change of option, within the mitigation's days, that makes the flow lawful."""
     mitigation = case.catalogue.mitigations[name]
     longest = max((row.days for row in mitigation.days), default=0)
     until = case.day + dt.timedelta(days=longest)
@@ -57,5 +69,5 @@ def _change(case: Case, name: str, record: Establishment, lawful_under: Callable
         if days is None or option.from_ > case.day + dt.timedelta(days=days):
             continue
         if option.from_ not in mitigation.excludes_changes_on and lawful_under(option):
-            return option.from_
+            return option
     return None

@@ -111,6 +111,14 @@ def test_an_endless_chain_of_packages_ends() -> None:
     assert found.kind == "too_deep"
 
 
+def test_an_infnfe_without_namespace_never_stands_for_the_signed_one() -> None:
+    start, end = BODY.index(b"<infNFe"), BODY.index(b"</infNFe>") + len(b"</infNFe>")
+    forged = BODY[start:end].replace(b"<infNFe", b'<infNFe xmlns=""', 1).replace(b"<qTrib>", b"<qTrib>9", 1)
+    (found,) = Reader().read(BODY[:start] + forged + BODY[start:])
+    assert isinstance(found, Document)
+    assert found.info.tag.startswith("{")
+
+
 def test_the_same_bytes_compressed_are_the_same_document() -> None:
     (plain,), (packed,) = Reader().read(DOCUMENT), Reader().read(gzip.compress(DOCUMENT))
     assert isinstance(plain, Document)

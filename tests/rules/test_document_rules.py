@@ -149,3 +149,8 @@ def test_alerts_of_a_document_whose_signature_is_not_intact_say_so() -> None:
     assert found["A01"].proof.signature == "content altered"
     assert found["A01"].severity == "high"
     assert found["D04"].severity == "medium"
+
+
+def test_only_beside_the_issuers_signature_does_a_protocol_cancel() -> None:
+    assert judged(signed(status="101")).input.cancelled
+    assert not judged(signed(signer=None, status="101")).input.cancelled

@@ -31,7 +31,7 @@ from examples.scenario import (
     unreadable,
 )
 from stream_validator.registry.model import Group, Succession
-from tests.judging import outcome_of
+from tests.judging import judged, outcome_of
 
 D = dt.date
 ALFA = distributor("ALFAGAS")
@@ -438,3 +438,30 @@ def test_a_document_of_thousands_of_items_is_summed_whole_and_told_in_short() ->
     assert Decimal(found.evidence["gas_kg"]) == 39000
     assert len(found.evidence["items"]) == 50
     assert found.evidence["items_total"] == 3000
+
+
+def test_a_register_that_covers_nothing_clears_nobody() -> None:
+    case = sale(company(), company(number=2), day=NEW, cfop="5655", coverage=(), mode="0")
+    found = {outcome.rule: outcome.outcome for outcome in judged(case).assessment.outcomes}
+    known = {"C02": "pass", "P03": "pass"}  # what the document alone shows
+    for rule in ("A01", "A02", "A03", "A05", "A06", "A07", "F01", "F02", "F03", "F06", "C01", "P01", "P02", "V01"):
+        assert found[rule] == "not_assessed", rule
+    assert {rule: found[rule] for rule in known} == known
+    consumer = sale(company(), company(number=2), day=NEW, cfop="5656", coverage=())
+    assert outcome_of(consumer, "F01").outcome == "not_assessed"
+
+
+def test_a_softened_alert_says_what_softened_it() -> None:
+    case = sale(ALFA, vinculado(BETA, changes=[(D(2020, 4, 24), "vinculado", [ALFA])]), day=NEW)
+    (alert,) = [alert for alert in judged(case).input.alerts if alert.rule == "F01"]
+    assert alert.mitigation == "M33"
+    assert "45 dias depois (prazo de 60, art. 33)" in alert.message.pt
+    assert "45 days later (term of 60, art. 33)" in alert.message.en
+
+
+@pytest.mark.parametrize("mitigation", ["M33", "M29", "M8", "M17"])
+def test_every_mitigation_has_its_sentence(mitigation: str) -> None:
+    from stream_validator import alerts
+
+    text = alerts._MESSAGES["mitigation"][mitigation]
+    assert text.pt != text.en
