@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 from stream_validator.records import INTACT, Alert, EventNote, Legal, Versions
 from stream_validator.report import formats
-from stream_validator.report.evidence import CapacitySum, EvidenceWriter, Rows, capacity_sum
+from stream_validator.report.evidence import CapacitySum, EvidenceWriter, Rows, capacity_sum, stated_areas
 from stream_validator.report.formats import Both, same, visible
 from stream_validator.report.law_names import LawNames
 from stream_validator.report.texts import Texts
@@ -36,11 +37,13 @@ class LegalView:
 
 @dataclass(frozen=True)
 class SumView:
-    """The sum of rule C01, line by line. ``nominal`` is there only where it differs from what is stated."""
+    """The sum of rule C01, line by line. ``nominal`` is there only where it differs from what is stated; ``areas``
+    (name and kilograms) only where they add up to the capacity."""
 
     lines: tuple[tuple[str, Both, Both], ...]
     nominal: Both | None
     kg: Both
+    areas: tuple[tuple[Both, Both], ...]
     capacity: Both
     bounds: tuple[Both, Both] | None
     excess: Both
@@ -113,6 +116,7 @@ class AlertWriter:
         figures = capacity_sum(alert.evidence) if alert.rule == "C01" else None
         if figures is not None and figures.excess < 0:
             figures = None
+        areas = () if figures is None else self._areas(alert, figures)
         protocol = alert.proof.protocol
         parts: tuple[str | None, ...] = ()
         if protocol is not None:
@@ -132,8 +136,10 @@ class AlertWriter:
             message=Both(visible(alert.message.pt, _MESSAGE), visible(alert.message.en, _MESSAGE)),
             legal=tuple(self._legal(legal) for legal in alert.legal_basis[:_PROVISIONS]),
             mitigation=None if alert.mitigation is None else self._law.mitigation(alert.mitigation),
-            sum=None if figures is None else _sum(figures),
-            facts=self._evidence.write(alert.evidence, _CODES if figures is None else _SUMMED),
+            sum=None if figures is None else _sum(figures, areas),
+            facts=self._evidence.write(
+                alert.evidence, _CODES if figures is None else _SUMMED | {"areas"} if areas else _SUMMED
+            ),
             signature=word("signature", alert.proof.signature),
             intact=alert.proof.signature in INTACT,
             protocol=" · ".join(visible(part, 40) for part in parts if part),
@@ -141,6 +147,20 @@ class AlertWriter:
             refused=_notes(alert.cancellation_refused, self._texts),
             versions=self.versions.setdefault(alert.versions, len(self.versions) + 1),
         )
+
+    def _areas(self, alert: Alert, figures: CapacitySum) -> tuple[tuple[Both, Both], ...]:
+        """Each area with the most its class holds; none unless they add up to the capacity of the sum."""
+        lines, most = [], Decimal(0)
+        for label, norm in stated_areas(alert.evidence):
+            low, high = self._law.class_bounds(norm, label) or (None, None)
+            if high is None:
+                return ()
+            most += high
+            name = self._texts.say("sum_area", label=visible(label, 20))
+            name = name if norm is None else name + " (" + self._law.norm(norm) + ")"
+            kilograms = formats.kilograms(high)
+            lines.append((name, kilograms if low == high else self._texts.say("at_most") + " " + kilograms))
+        return tuple(lines) if most == figures.high else ()
 
     def _legal(self, legal: Legal) -> LegalView:
         return LegalView(
@@ -153,7 +173,7 @@ class AlertWriter:
         )
 
 
-def _sum(figures: CapacitySum) -> SumView:
+def _sum(figures: CapacitySum, areas: tuple[tuple[Both, Both], ...]) -> SumView:
     kilograms = formats.kilograms
     lines = tuple(
         (line.name, formats.number(line.count) + " × " + kilograms(line.nominal), kilograms(line.kg))
@@ -163,8 +183,9 @@ def _sum(figures: CapacitySum) -> SumView:
         lines=lines,
         nominal=None if not lines or figures.nominal == figures.kg else kilograms(figures.nominal),
         kg=kilograms(figures.kg),
+        areas=areas,
         capacity=kilograms(figures.high),
-        bounds=None if figures.low == figures.high else (kilograms(figures.low), kilograms(figures.high)),
+        bounds=None if figures.exact else (kilograms(figures.low), kilograms(figures.high)),
         excess=kilograms(figures.excess),
         ratio=same("–") if not figures.high else formats.number(figures.kg / figures.high, 2) + "×",
     )

@@ -60,6 +60,10 @@ class AlertTotals:
     unreadable: int = 0
     in_force: Counter[tuple[str, str]] = field(default_factory=Counter)
     closed: Counter[str] = field(default_factory=Counter)
+    #: (rule, outcome) of the alerts closed because their invoice was cancelled.
+    cancelled: Counter[tuple[str, str]] = field(default_factory=Counter)
+    #: Keys of the cancelled invoices that had violated a rule on the trade (families other than D).
+    cancelled_keys: set[str] = field(default_factory=set)
     mitigations: Counter[tuple[str, str]] = field(default_factory=Counter)
     contested: int = 0
     cancellation_refused: int = 0
@@ -96,7 +100,7 @@ class AlertFile:
 
     The file is read once for totals. Of each group (state, severity, rule) only places of at most ``limit`` lines
     are kept, then the chosen lines are read again: memory does not grow with the file, but for the totals by
-    establishment (some hundred bytes for each one that is the subject of an alert).
+    establishment and the keys of cancelled violations (some hundred bytes for each).
     """
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -129,6 +133,10 @@ class AlertFile:
         totals.copies += alert.copies > 1
         if alert.state == "closed":
             totals.closed[alert.closed_because or ""] += 1
+            if alert.closed_because == "cancelled":
+                totals.cancelled[alert.rule, alert.outcome] += 1
+                if alert.outcome == "violation" and alert.rule[:1] != "D":
+                    totals.cancelled_keys.add(alert.key)
             return
         totals.in_force[alert.rule, alert.outcome] += 1
         if alert.mitigation is not None:

@@ -87,6 +87,11 @@ class CapacitySum:
         return sum((line.kg for line in self.lines), Decimal(0))
 
     @property
+    def exact(self) -> bool:
+        """True when the capacity is known, not only its bounds."""
+        return self.low == self.high
+
+    @property
     def excess(self) -> Decimal:
         return self.kg - self.high
 
@@ -116,6 +121,18 @@ def capacity_sum(evidence: Mapping[str, Any]) -> CapacitySum | None:
             return CapacitySum((), kg, high if low is None else low, high)
         lines.append(Line(name, figure, Decimal(found[1])))
     return CapacitySum(tuple(lines[:_WIDTH]), kg, high if low is None else low, high)
+
+
+def stated_areas(evidence: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """Class and norm of each storage area; empty when the evidence names none that can be read."""
+    areas = evidence.get("areas")
+    found: list[tuple[str, str | None]] = []
+    for area in areas if isinstance(areas, list) and len(areas) <= _WIDTH else ():
+        label, norm = (area.get("class"), area.get("norm")) if isinstance(area, dict) else (None, None)
+        if not isinstance(label, str) or not isinstance(norm, str | None):
+            return []
+        found.append((label, norm))
+    return found
 
 
 class EvidenceWriter:

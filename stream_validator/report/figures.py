@@ -31,6 +31,10 @@ _GRADES = {
 }
 
 
+def _charted(row: RuleRow, outcome: str) -> int:
+    return row.of(outcome) - (row.apart if outcome == "not_assessed" else 0)
+
+
 @dataclass(frozen=True)
 class Share:
     """A part of a whole: its style, name, number and share."""
@@ -52,24 +56,36 @@ class Figures:
     def series(self) -> Markup:
         say = self._texts.say
         points = [series.Point(month, cell.sales, cell.violating) for month, cell in self._report.months]
-        marks = [(month, self._law.norm(norm)) for month, norm in self._report.marks]
+        first = next((point.period for point in series.by_year(points)), "")
+        marks = [
+            (month, self._law.norm(norm))
+            for at, (month, norm) in enumerate(self._report.marks)
+            if at or (self._law.began(norm) or first)[: len(first)] >= first
+        ]
         names = (say("series_rate"), say("series_rate_only"), say("series_sales"))
         return series.time_series(points, marks, say("series_label"), names)
 
+    def series_note(self) -> Both:
+        """What to know about the time series, which is drawn by month or by year."""
+        points = [series.Point(month, cell.sales, cell.violating) for month, cell in self._report.months]
+        yearly = any(len(point.period) == 4 for point in series.by_year(points))
+        return self._texts.say("series_note_years" if yearly else "series_note_months")
+
     def ranked(self, outcome: str) -> list[RuleRow]:
-        """Rules with this outcome, the most frequent first."""
-        rows = [row for row in self._report.rules if row.of(outcome)]
-        return sorted(rows, key=lambda row: (-row.of(outcome), row.rule))
+        """Rules with this outcome, the most frequent first; ``not_assessed`` for reasons of a document only."""
+        rows = [row for row in self._report.rules if _charted(row, outcome)]
+        return sorted(rows, key=lambda row: (-_charted(row, outcome), row.rule))
 
     def rules(self, outcome: str, label: str) -> Markup:
         rows = []
         for row in self.ranked(outcome):
             base = row.looked_at if outcome == "not_assessed" else row.base
-            share = formats.percent(row.of(outcome), base) if outcome == "not_assessed" else None
-            rate = share or formats.per_thousand(row.of(outcome), base) + " ‰"
-            note = formats.number(row.of(outcome)) + " · " + rate
+            number = _charted(row, outcome)
+            share = formats.percent(number, base) if outcome == "not_assessed" else None
+            rate = share or formats.per_thousand(number, base) + " ‰"
+            note = formats.number(number) + " · " + rate
             name = self._texts.word("rule_short", row.rule)
-            rows.append(bars.Bar(row.rule, name, Decimal(row.of(outcome)), note, f"bar {outcome}"))
+            rows.append(bars.Bar(row.rule, name, Decimal(number), note, f"bar {outcome}"))
         return bars.bars(rows, self._texts.say(label))
 
     def stack(self, row: RuleRow) -> Markup:
@@ -91,14 +107,16 @@ class Figures:
     def overruns(self) -> Markup:
         say = self._texts.say
         rows = self._report.alerts.totals.top_overruns()
-        return capacity.overruns(rows, say("overruns_label"), say("versus"))
+        return capacity.overruns(rows, say("overruns_label"), say("versus"), say("at_most"))
 
     def histogram(self) -> Markup:
         return capacity.histogram(self._report.summary.overruns, self._texts.say("histogram_label"))
 
     def role(self, role: str, option: str) -> Both:
-        """A role with its brand option, if any."""
+        """A role with its brand option; resellers have one, known or not."""
         name = self._texts.word("role", role)
+        if role == "reseller" and not option:
+            return name + self._texts.say("option_unknown")
         return name + " " + self._texts.word("option", option) if option else name
 
     def flow(self) -> Markup:

@@ -15,7 +15,7 @@ from stream_validator.law.catalogue import load as load_catalogue
 from stream_validator.report import formats
 from stream_validator.report.alert_view import AlertWriter
 from stream_validator.report.alerts_file import Position, rule_order
-from stream_validator.report.charts.capacity import arithmetic
+from stream_validator.report.charts.capacity import arithmetic, capacity_text
 from stream_validator.report.charts.heat import FEW
 from stream_validator.report.figures import ORDER, Figures
 from stream_validator.report.formats import Both, same
@@ -63,6 +63,7 @@ def environment(texts: Texts) -> Environment:
         month=formats.month,
         visible=_visible,
         arithmetic=arithmetic,
+        at_most=lambda figures: capacity_text(figures, texts.say("at_most")),
         kind_of=lambda node: type(node).__name__,
     )
     made.globals.update(per_thousand=formats.per_thousand, percent=formats.percent)
@@ -75,7 +76,7 @@ def _alerts(report: Report, env: Environment, texts: Texts, law: LawNames) -> di
     template = env.get_template("alert.html.j2")
     shown: list[tuple[Position, Markup]] = []
     size = 0
-    seen: dict[str, dict[str, int]] = {"rule": {}, "uf": {}, "outcome": {}, "state": {}}
+    seen: dict[str, dict[str, list[int]]] = {"rule": {}, "uf": {}, "outcome": {}, "state": {}}
     for position, found in report.alerts.choose():
         view = writer.write(found)
         rendered = Markup(template.render(a=view))  # noqa: S704 - rendered with autoescape
@@ -85,7 +86,7 @@ def _alerts(report: Report, env: Environment, texts: Texts, law: LawNames) -> di
         shown.append((position, rendered))
         alert = view.alert
         for name, value in (("rule", alert.rule), ("uf", view.uf), ("outcome", alert.outcome), ("state", alert.state)):
-            seen[name][value] = seen[name].get(value, 0) + 1
+            seen[name].setdefault(value, [0, 0])[alert.state == "closed" and name != "state"] += 1
     options = {name: sorted(values.items()) for name, values in seen.items()}
     options["rule"].sort(key=lambda item: rule_order(item[0]))
     options["outcome"].sort(key=lambda item: ORDER.index(item[0]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from stream_validator.law.catalogue import Catalogue
 from stream_validator.law.model import Text
 from stream_validator.law.refs import label
@@ -33,6 +35,23 @@ class LawNames:
         except KeyError:
             return same(visible(norm, 60))
         return Both(title.pt.partition(" (")[0], title.en.partition(" (")[0])
+
+    def began(self, norm: str) -> str | None:
+        """The first civil day of a norm at hand."""
+        known = self._catalogue.norms.get(norm)
+        return None if known is None else known.from_.isoformat()
+
+    def class_bounds(self, norm: str | None, label: str) -> tuple[Decimal, Decimal | None] | None:
+        """Least and most kilograms of a storage class; without its norm, over all tables that know the label.
+
+        The most is None where there is no ceiling, the whole None where the class is unknown.
+        """
+        norms = list(self._catalogue.classes) if norm is None else [norm]
+        found = [bounds for each in norms if (bounds := self._catalogue.class_bounds(each, label)) is not None]
+        if not found:
+            return None
+        most = [high for _, high in found if high is not None]
+        return min(low for low, _ in found), max(most) if len(most) == len(found) else None
 
     def mitigation(self, mitigation: str) -> Both:
         """What a mitigation is about."""

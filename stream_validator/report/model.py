@@ -22,6 +22,8 @@ MOST_ALERTS: Final = 2_000
 _COLUMNS: Final = 30
 _LETTERS_NAMED: Final = 8
 _BULK: Final = frozenset({"P02"})
+#: Reasons that lie in how the replay was run, not in a document: they hold for every document alike.
+APART: Final = frozenset({"judged_over_all_copies", "chain_not_checked"})
 
 
 @dataclass
@@ -37,13 +39,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class RuleRow:
-    """What one rule said of all documents. ``base``: the documents its rate is counted on."""
+    """What one rule said of all documents. ``base``: the documents its rate is counted on; ``apart``: how many
+    were not assessed for a reason of :data:`APART`."""
 
     rule: str
     outcomes: Mapping[str, int]
     base: int
     kg: Decimal
     in_force: int
+    apart: int = 0
 
     def of(self, outcome: str) -> int:
         return self.outcomes.get(outcome, 0)
@@ -52,6 +56,20 @@ class RuleRow:
     def looked_at(self) -> int:
         """Documents the rule applies to: all but ``not_applicable``."""
         return sum(number for outcome, number in self.outcomes.items() if outcome != "not_applicable")
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Why findings and alerts in force differ: ``judged`` - ``cancelled`` + ``other`` = ``in_force``."""
+
+    outcome: str
+    judged: int
+    cancelled: int
+    in_force: int
+
+    @property
+    def other(self) -> int:
+        return self.in_force - self.judged + self.cancelled
 
 
 @dataclass(frozen=True)
@@ -97,14 +115,40 @@ class Report:
     def flows(self) -> list[Flow]:
         return sorted(self.summary.flows, key=lambda flow: -flow.documents)
 
+    @property
+    def judged_by(self) -> list[tuple[str, str]]:
+        """Catalogue and register of the judgements, each pair once."""
+        return list(dict.fromkeys((one.catalogue, one.registry) for one in self.summary.versions))
+
     def total(self, outcome: str) -> int:
         """Outcomes of this name over all rules."""
         return sum(row.of(outcome) for row in self.rules)
 
+    def cancelled(self, outcome: str, families: str = "AFCTPVDS") -> int:
+        """Alerts with this outcome, of rules of ``families``, closed because their invoice was cancelled."""
+        counts = self.alerts.totals.cancelled.items()
+        return sum(number for (rule, name), number in counts if name == outcome and rule[:1] in families)
+
+    def balances(self) -> list[Balance]:
+        """How the findings of each outcome become alerts in force."""
+        return [
+            Balance(outcome, self.total(outcome), self.cancelled(outcome), self.alerts.totals.of(outcome))
+            for outcome in ("violation", "suspicion", "exception")
+        ]
+
+    def apart(self) -> list[tuple[str, int, str]]:
+        """Rule, number and reason of what was not assessed for a reason of :data:`APART`."""
+        return [
+            (row.rule, number, reason)
+            for row in self.rules
+            for reason, number in sorted(_unjudged(self.summary, row.rule).items())
+            if reason in APART
+        ]
+
     def reasons(self, outcome: str) -> list[tuple[str, list[tuple[str, int]]]]:
         """Every reason given for ``outcome`` with the rules that gave it and how often, the most frequent first.
 
-        The reason is empty where none was given.
+        The reason is empty where none was given; those of :data:`APART` come last.
         """
         given: dict[str, list[tuple[str, int]]] = {}
         for row in self.rules:
@@ -113,7 +157,9 @@ class Report:
                 given.setdefault(reason, []).append((row.rule, number))
             if rest := row.of(outcome) - sum(named.values()):
                 given.setdefault("", []).append((row.rule, rest))
-        return sorted(given.items(), key=lambda item: (-max(number for _, number in item[1]), item[0]))
+        return sorted(
+            given.items(), key=lambda item: (item[0] in APART, -max(number for _, number in item[1]), item[0])
+        )
 
 
 def next_month(month: str) -> str:
@@ -208,6 +254,10 @@ def base(rule: str, operations: Mapping[str, int]) -> int:
     return operations.get("sale", 0) + (operations.get("bulk_sale", 0) if rule in _BULK else 0)
 
 
+def _unjudged(summary: Summary, rule: str) -> Mapping[str, int]:
+    return summary.reasons.get(rule, {}).get("not_assessed", {})
+
+
 def _rules(summary: Summary, alerts: AlertFile) -> tuple[RuleRow, ...]:
     in_force: Counter[str] = Counter()
     for (rule, _), number in alerts.totals.in_force.items():
@@ -222,6 +272,7 @@ def _rules(summary: Summary, alerts: AlertFile) -> tuple[RuleRow, ...]:
             base(rule, operations),
             summary.kg_by_rule.get(rule, Decimal(0)),
             in_force[rule],
+            sum(number for reason, number in _unjudged(summary, rule).items() if reason in APART),
         )
         for rule in sorted(summary.outcomes.keys() | in_force.keys(), key=rule_order)
     )

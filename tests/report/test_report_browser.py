@@ -66,6 +66,16 @@ return [...document.querySelectorAll("body *")].filter((element) => {
   return true;
 }).map((element) => element.tagName + "." + (element.className.baseVal ?? element.className)).slice(0, 5);
 """
+#: How far the top of an alert is below the bar of filters, or below the window's edge where the bar scrolls away.
+TOP = (
+    "document.getElementById('{}').getBoundingClientRect().top"
+    " - Math.max(0, document.getElementById('filters').getBoundingClientRect().bottom)"
+)
+#: Tables of the sections (not inside an alert) that are wider than their room.
+CUT_TABLES = """
+return [...document.querySelectorAll(".scroll")].filter((one) => !one.closest("details"))
+  .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.firstElementChild.id);
+"""
 
 
 @pytest.fixture(scope="module")
@@ -283,6 +293,33 @@ def test_a_link_to_an_alert_opens_it(browser: webdriver.Chrome, page: Path) -> N
     name = (link.get_attribute("href") or "").partition("#")[2]
     link.click()
     _until(browser, lambda: browser.find_element(By.ID, name).get_attribute("open") is not None)
+
+
+@pytest.mark.parametrize("language", ["pt-BR", "en"])
+@pytest.mark.parametrize("width", [1280, 700])
+def test_a_linked_alert_is_not_hidden_by_the_filters(
+    browser: webdriver.Chrome, page: Path, language: str, width: int
+) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    _open(browser, page, language)
+    name = _ask(browser, "return document.querySelectorAll('#alert-list > details')[20].id")
+    browser.get("about:blank")
+    browser.get(f"{page.as_uri()}?lang={language}#{name}")
+    _until(browser, lambda: 0 <= float(_ask(browser, f"return {TOP.format(name)}")) < 60)
+
+
+@pytest.mark.parametrize("language", ["pt-BR", "en"])
+def test_tables_and_tags_fit_a_small_desktop(browser: webdriver.Chrome, page: Path, language: str) -> None:
+    size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    _open(browser, page, language)
+    assert _ask(browser, CUT_TABLES) == []
+    _ask(browser, "document.querySelectorAll('#alert-list > details').forEach((one) => { one.open = true; })")
+    lines = (
+        "return Math.max(...[...document.querySelectorAll('.unsure, .sure')].map((one) => one.getClientRects().length))"
+    )
+    assert _ask(browser, lines) == 1
 
 
 def test_it_prints_whatever_the_theme(browser: webdriver.Chrome, page: Path) -> None:

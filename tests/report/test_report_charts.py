@@ -173,12 +173,22 @@ def _overrun(kg: int, high: int, lines: tuple[Line, ...] = ()) -> OverrunAlert:
 
 
 def test_overruns_are_scaled_to_their_own_capacity() -> None:
-    root = _inside(capacity.overruns([_overrun(1040, 520), _overrun(780, 520), _overrun(10**6, 520)], LABEL, LABEL))
+    rows = [_overrun(1040, 520), _overrun(780, 520), _overrun(10**6, 520)]
+    root = _inside(capacity.overruns(rows, LABEL, LABEL, LABEL))
     within, beyond = _widths(root, "within"), _widths(root, "beyond")
     assert within[0] == within[1] == within[2]
     assert beyond[0] == pytest.approx(within[0], abs=0.05)
     assert beyond[1] == pytest.approx(within[0] / 2, abs=0.05)
     assert beyond[2] == pytest.approx(5 * within[0], abs=0.2)
+
+
+def test_a_capacity_known_by_bounds_only_says_so() -> None:
+    bounded = CapacitySum((), Decimal(1690), Decimal(520), Decimal(1560))
+    assert capacity.capacity_text(bounded, same("at most")).pt == "at most 1.560 kg"
+    assert capacity.capacity_text(_overrun(610, 520).sum, same("at most")).pt == "520 kg"
+    row = OverrunAlert("0" * 32, "11222333000181", "2024-03-01", bounded)
+    texts = _texts(_inside(capacity.overruns([row], LABEL, same("against"), same("at most"))))
+    assert any("1.690 kg against at most 1.560 kg" in text for text in texts)
 
 
 def test_the_sum_is_written_out_where_it_adds_up() -> None:
@@ -201,7 +211,7 @@ def test_nothing_to_draw_is_drawn() -> None:
     _inside(bars.bars([], LABEL))
     _inside(bars.stack([], LABEL))
     _inside(flows.flow_chart([], LABEL))
-    _inside(capacity.overruns([], LABEL, LABEL))
+    _inside(capacity.overruns([], LABEL, LABEL, LABEL))
     _inside(capacity.histogram([], LABEL))
     _inside(tiles.uf_tiles({}, LABEL))
     _inside(heat.heat_map(Heat((), (), {}, {}), Texts(), LABEL))

@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from stream_validator.report.evidence import EvidenceWriter, Grid, Leaf, Line, Listing, Node, Rows, capacity_sum
+from stream_validator.report.evidence import (
+    EvidenceWriter,
+    Grid,
+    Leaf,
+    Line,
+    Listing,
+    Node,
+    Rows,
+    capacity_sum,
+    stated_areas,
+)
 from stream_validator.report.formats import Both
 from stream_validator.report.texts import Texts
 
@@ -32,6 +42,9 @@ def _one(key: str, value: Any) -> Node:
         ("cfop", "5655", "5655", "5655"),
         ("ratio", "1.2500", "1,25", "1.25"),
         ("documents", 1234, "1.234", "1,234"),
+        ("days_until_change", 27, "27", "27"),
+        ("option_changed_on", "2025-11-20", "20/11/2025", "20 Nov 2025"),
+        ("option_changed_to", "vinculado", "vinculado", "vinculado"),
         ("from", "2012-03-15", "15/03/2012", "15 Mar 2012"),
         ("expired", "2012-03-15", "15/03/2012", "15 Mar 2012"),
         ("status", "not_yet", "ainda não publicada", "not yet published"),
@@ -123,3 +136,32 @@ def test_cylinders_of_unknown_type_leave_out_the_lines_not_the_sum() -> None:
     assert found is not None
     assert found.lines == ()
     assert found.excess == 90
+
+
+def test_a_change_of_option_is_told_with_its_days() -> None:
+    told = {
+        "option_changed_on": "2025-11-20",
+        "option_changed_to": "vinculado",
+        "distributors_then": ["95867768"],
+        "days_until_change": 27,
+        "days_allowed": 60,
+    }
+    assert [label.pt for label, _ in WRITER.write(told).rows] == [
+        "Opção muda em",
+        "Opção passa a ser",
+        "Distribuidores depois da mudança",
+        "Dias da venda até a mudança",
+        "Dias que a norma permite",
+    ]
+
+
+@pytest.mark.parametrize(
+    "areas", [None, "II", [], ["II"], [{"class": 2}], [{"class": "II", "norm": 7}], [{"norm": "NBR15514"}]]
+)
+def test_areas_that_cannot_be_read_are_none(areas: Any) -> None:
+    assert stated_areas({"areas": areas}) == []
+
+
+def test_areas_keep_their_norm() -> None:
+    areas = [{"class": "II", "norm": "NBR15514"}, {"class": "IV"}]
+    assert stated_areas({"areas": areas}) == [("II", "NBR15514"), ("IV", None)]

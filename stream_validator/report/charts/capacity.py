@@ -30,7 +30,13 @@ def arithmetic(figures: CapacitySum) -> Both:
     return text + " = " + weight
 
 
-def overruns(rows: Sequence[OverrunAlert], label: Both, versus: Both) -> Markup:
+def capacity_text(figures: CapacitySum, at_most: Both) -> Both:
+    """The capacity, after the words ``at_most`` where only bounds are known."""
+    high = formats.kilograms(figures.high)
+    return high if figures.exact else at_most + " " + high
+
+
+def overruns(rows: Sequence[OverrunAlert], label: Both, versus: Both, at_most: Both) -> Markup:
     """One row for each alert, scaled to its own capacity: the tick is the capacity, the red part what exceeds it."""
     width, names = 620, 172
     canvas = Canvas(width, _ROW * len(rows) + 4)
@@ -42,7 +48,7 @@ def overruns(rows: Sequence[OverrunAlert], label: Both, versus: Both) -> Markup:
         canvas.text(0, y + 12, same(formats.cnpj(row.buyer)), "label mono")
         canvas.text(0, y + 27, formats.date(row.issued_at), "tick")
         end = unit * float(min(ratio, most))
-        tip = arithmetic(row.sum) + " " + versus + " " + formats.kilograms(row.sum.high)
+        tip = arithmetic(row.sum) + " " + versus + " " + capacity_text(row.sum, at_most)
         canvas.rect(names, y + 2, min(unit, end), 12, "within", tip=tip)
         canvas.rect(names + unit, y + 2, end - unit, 12, "beyond", tip=tip)
         if ratio > most:

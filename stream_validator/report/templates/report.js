@@ -67,6 +67,14 @@
   document.getElementById("expand").addEventListener("click", () => setOpen(true));
   document.getElementById("collapse").addEventListener("click", () => setOpen(false));
 
+  // What a link leads to must not lie under the bar of filters, which sticks to the top of wide windows.
+  const measure = () => {
+    const high = getComputedStyle(form).position === "sticky" ? form.offsetHeight : 0;
+    root.style.setProperty("--bar", high + "px");
+  };
+  new ResizeObserver(measure).observe(form);
+  measure();
+
   // A link to one alert opens it, whatever the filters hide.
   const follow = () => {
     const target = location.hash.startsWith("#a-") ? document.getElementById(location.hash.slice(1)) : null;
