@@ -20,7 +20,7 @@ from stream_validator.law import catalogue as law
 from stream_validator.nfe import schema as schemas
 from stream_validator.nfe.chain import TrustAnchors
 from stream_validator.nfe.events import ledger_input, read_event
-from stream_validator.nfe.facts import Invoice, read_invoice
+from stream_validator.nfe.facts import Invoice, civil_day, read_invoice
 from stream_validator.nfe.gas import cylinders_by_type, total_kg
 from stream_validator.nfe.operation import OperationFacts, read_operation
 from stream_validator.nfe.parse import drop_instructions
@@ -124,10 +124,10 @@ class Judge:
             return None
         return self._verifier.grade(one.container, tag, plain=one.plain)
 
-    def _chain(self, signature: SignatureFacts | None, invoice: Invoice) -> ChainResult:
-        if self._anchors is None or signature is None or signature.certificate is None:
+    def _chain(self, signature: SignatureFacts | None, written: str, day: dt.date | None) -> ChainResult:
+        if self._anchors is None or signature is None or signature.certificate is None or day is None:
             return "not_checked"
-        return self._anchors.judge(signature.certificate, _moment(invoice))
+        return self._anchors.judge(signature.certificate, _moment(written, day))
 
     def _checked_schema(self, one: Document, invoice: Invoice, signature: SignatureFacts | None) -> SchemaCheck:
         policy = self.config.schema
@@ -144,7 +144,7 @@ class Judge:
             one.root_name,
             self._checked_schema(one, invoice, signature),
             signature,
-            self._chain(signature, invoice),
+            self._chain(signature, invoice.issued_at, invoice.day),
         )
         operation = read_operation(invoice)
         case = Case(
@@ -180,18 +180,27 @@ class Judge:
         check = _NOT_CHECKED
         if self.config.schema != "never":
             check = self.schemas.validate(one.root, one.root_name, one.container.get("versao") or "")
+        written = facts.at or ""
+        # Without a day nothing can be validated: with anchors given, such an event is not trusted.
+        chain = self._chain(signature, written, civil_day(written))
+        trusted = self._anchors is None or chain == "trusted"
         return EventRead(
-            facts.key, facts.type, one.sha256, signature.grade, check.result, ledger_input(one, facts, signature)
+            facts.key,
+            facts.type,
+            one.sha256,
+            signature.grade,
+            check.result,
+            ledger_input(one, facts, signature, trusted=trusted),
         )
 
 
-def _moment(invoice: Invoice) -> dt.datetime:
-    """The instant of issue; noon of the day where the document says no offset."""
-    if len(invoice.issued_at) > 10:
-        written = dt.datetime.fromisoformat(invoice.issued_at)
-        if written.tzinfo is not None:
-            return written
-    return dt.datetime.combine(invoice.day, dt.time(12), dt.UTC)
+def _moment(written: str, day: dt.date) -> dt.datetime:
+    """The instant that ``written`` names; noon of the day where it says no offset."""
+    if len(written) > 10:
+        moment = dt.datetime.fromisoformat(written)
+        if moment.tzinfo is not None:
+            return moment
+    return dt.datetime.combine(day, dt.time(12), dt.UTC)
 
 
 def _proven(invoice: Invoice, signature: SignatureFacts | None) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -27,13 +29,37 @@ from stream_validator.commands.verdict import Verdict
 from stream_validator.errors import UnreadableDocumentError, UsageError
 from stream_validator.law.catalogue import load
 from stream_validator.records import Judged, Result, Unread, encode
+from stream_validator.replay.archive import inner_head
+from stream_validator.replay.clutter import closed
+from stream_validator.replay.containers import HEAD, classify
+from stream_validator.replay.found import ArchiveError
+from stream_validator.replay.zips import entries
 
 VIOLATION: Final = 1
 DEAD: Final = 3
 _MOST_BYTES: Final = 64 << 20
+_REPLAY: Final = "check judges one file, replay all there is: stream-validator replay {} --registry FILE --out DIR"
+
+
+def _no_archive(name: str, data: bytes) -> None:
+    """Raise :class:`UsageError` when ``data`` is an archive of documents, which only ``replay`` opens."""
+    head = data[:HEAD]
+    kind = classify(head)
+    if kind in ("gzip", "zstd"):
+        kind = classify(head := inner_head(BytesIO(data), kind))
+    if kind is None:
+        if (why := closed(name, head)) is not None:
+            raise UsageError(f"{name}: {why}")
+        return
+    with suppress(ArchiveError):
+        if kind == "zip" and data.startswith(head) and entries(BytesIO(data)) is None:
+            return  # an office document: the reader names it
+    raise UsageError(f"{name}: an archive; {_REPLAY.format(name)}")
 
 
 def _read(name: str) -> bytes:
+    if name != "-" and Path(name).is_dir():
+        raise UsageError(f"{name}: a folder; {_REPLAY.format(name)}")
     try:
         if name == "-":
             data = sys.stdin.buffer.read(_MOST_BYTES + 1)
@@ -44,6 +70,7 @@ def _read(name: str) -> bytes:
         raise UsageError(f"{name}: {error.strerror or error}") from error
     if len(data) > _MOST_BYTES:
         raise UsageError(f"{name}: larger than {_MOST_BYTES} bytes; replay reads archives")
+    _no_archive(name, data)
     return data
 
 

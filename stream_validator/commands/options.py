@@ -117,7 +117,7 @@ def _folder(option: str, path: Path | None) -> Path | None:
     return path
 
 
-def _sequence(registry: Path, text: str | None) -> int | None:
+def sequence(option: str, registry: Path, text: str | None) -> int | None:
     """A version of a store by its number or its id, which must be that of this store. Raises :class:`UsageError`."""
     if text is None:
         return None
@@ -125,11 +125,11 @@ def _sequence(registry: Path, text: str | None) -> int | None:
         return int(text)
     found = _VERSION_ID.match(text)
     if found is None:
-        raise UsageError(f"--as-known {text}: the number or the id of a version of the register")
+        raise UsageError(f"{option} {text}: the number or the id of a version of the register")
     with Store(registry) as store:
         version = store.version(int(found[1]))
     if version.id != text:
-        raise UsageError(f"--as-known {text}: this store's version {int(found[1])} is {version.id}")
+        raise UsageError(f"{option} {text}: this store's version {int(found[1])} is {version.id}")
     return version.sequence
 
 
@@ -152,7 +152,7 @@ def judge_config(
     signature_policies: tuple[SignaturePolicy, ...] = ("always", "never")
     return JudgeConfig(
         registry=registry,
-        as_known=_sequence(registry, as_known),
+        as_known=sequence("--as-known", registry, as_known),
         as_of=day("--as-of", as_of),
         schema=choice("--schema", schema, schema_policies),
         signature=choice("--signature", signature, signature_policies),

@@ -18,6 +18,7 @@ import msgspec
 import typer
 from rich.console import Console
 
+from stream_validator.commands.registry_publish import publish
 from stream_validator.errors import StreamValidatorError, UsageError
 from stream_validator.ids import is_cnpj
 from stream_validator.law import catalogue
@@ -66,7 +67,7 @@ _STORE = Path("registry.sqlite")
 
 
 def _fail(error: StreamValidatorError) -> NoReturn:
-    typer.echo(" ".join(str(error).split()), err=True)
+    typer.echo(f"stream-validator: {' '.join(str(error).split())}", err=True)
     raise typer.Exit(1 if isinstance(error, fetching.FetchError) else 2)
 
 
@@ -339,3 +340,6 @@ def export(
             return
         ndjson.write(output, opened.lines(found.sequence))
     typer.echo(words(language)("exported", records=found.records, version=found.id, path=output), err=True)
+
+
+app.command("publish")(_one_line(publish))

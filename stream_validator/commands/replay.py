@@ -39,13 +39,14 @@ from stream_validator.replay.names import sanitise
 from stream_validator.replay.progress import Words, clock, watcher
 from stream_validator.replay.runner import Finished, InterruptedReplayError, Plan, Replay
 from stream_validator.replay.sinks import DEAD_LETTERS
+from stream_validator.replay.sources import SOURCES
 from stream_validator.replay.tables import Tables, require_pyarrow
 from stream_validator.report import formats
 from stream_validator.report.html import write_report
 
 FOUND: Final = 1
 DEAD: Final = 3
-_FORMATS: Final = ("ndjson", "parquet", "csv")
+_FORMATS: Final = ("ndjson", "parquet", "csv", "excel")
 #: Outcomes of alerts, the gravest first: ``--fail-on`` asks for one of them or a graver one.
 _GRAVITY: Final = ("violation", "suspicion", "exception")
 _MOST_WORKERS: Final = 64
@@ -143,6 +144,7 @@ def _tell(finished: Finished, out: Path, says: Says) -> None:
         tell("copies", duplicates=totals.duplicates, copies=totals.copies)
     in_force = {outcome: found.in_force.get(outcome, 0) for outcome in _GRAVITY}
     tell("alerts", total=found.total, closed=found.total - sum(found.in_force.values()), **in_force)
+    typer.echo(says("sources", path=sanitise(str(out / SOURCES))))
     if totals.dead:
         typer.echo(says("unread", path=sanitise(str(out / DEAD_LETTERS))))
     typer.echo(says("report", path=sanitise(str(out / "report.html"))))
@@ -202,7 +204,8 @@ def replay(
         typer.Option(
             "--format",
             metavar="F,F",
-            help="ndjson is always written; csv and parquet are tables of alerts and assessments beside it.",
+            help="ndjson is always written; csv, parquet and excel (CSV as Excel in Portuguese opens it) are tables "
+            "of alerts and assessments beside it.",
         ),
     ] = "ndjson",
     schema: SchemaOption = "always",

@@ -70,8 +70,13 @@ def read_event(event: Event) -> EventFacts:
     )
 
 
-def ledger_input(event: Event, facts: EventFacts, signature: SignatureFacts) -> EventInput | None:
-    """What the event does to the alerts of its key; None when its type changes none."""
+def ledger_input(
+    event: Event, facts: EventFacts, signature: SignatureFacts, *, trusted: bool = True
+) -> EventInput | None:
+    """What the event does to the alerts of its key; None when its type changes none.
+
+    ``trusted`` is False when trust anchors were given and the certificate does not lead to them.
+    """
     kind: Literal["cancel", "contest"]
     if facts.type in _TABLE.cancel:
         kind = "cancel"
@@ -87,11 +92,11 @@ def ledger_input(event: Event, facts: EventFacts, signature: SignatureFacts) -> 
         event=facts.id or event.sha256,
         author=public_id(facts.author),
         at=facts.at,
-        refused=_refusal(kind, facts, signature),
+        refused=_refusal(kind, facts, signature, trusted),
     )
 
 
-def _refusal(kind: str, facts: EventFacts, signature: SignatureFacts) -> str | None:
+def _refusal(kind: str, facts: EventFacts, signature: SignatureFacts, trusted: bool) -> str | None:
     """Why the event does not count (a bounded code), or None: it does."""
     if facts.status is None:
         return "request_without_answer"
@@ -104,6 +109,8 @@ def _refusal(kind: str, facts: EventFacts, signature: SignatureFacts) -> str | N
         return "answer_to_another_event"
     if signature.grade not in INTACT or signature.certificate is None:
         return f"signature_{signature.grade.replace(' ', '_')}"
+    if not trusted:
+        return "certificate_not_trusted"
     parts = split_key(facts.key)
     signer = parts.issuer if kind == "cancel" and parts is not None else facts.author
     return None if _held_by(signature.certificate, signer) else "signed_by_another"

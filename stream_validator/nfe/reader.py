@@ -22,6 +22,7 @@ from stream_validator.records import Skipped, Unread
 
 NFE_NS = "http://www.portalfiscal.inf.br/nfe"
 NS = f"{{{NFE_NS}}}"
+_XML = "{http://www.w3.org/XML/1998/namespace}"
 
 #: Packages in packages in packages: beyond this the inner one is refused.
 MAX_NESTING = 4
@@ -146,12 +147,18 @@ class Reader:
 
 
 def _hash_of(element: etree._Element) -> str:
-    """SHA-256 of a document that shares its file with others: of its own canonical text."""
+    """SHA-256 of a document that shares its file with others: of its own canonical text, and of what it inherits.
+
+    Namespaces and ``xml:`` attributes in scope are part of it: its signature may stand or fall by them.
+    """
     try:
         text = etree.tostring(element, method="c14n", exclusive=True, with_tail=False)
     except etree.C14NError:  # relative namespace names have no canonical form
         text = etree.tostring(element, with_tail=False)
-    return hashlib.sha256(text).hexdigest()
+    inherited = [f"{prefix!s}={uri!s}" for prefix, uri in element.nsmap.items()]
+    for outer in element.iterancestors(etree.Element):
+        inherited += [f"{name!s}={value!s}" for name, value in outer.items() if str(name).startswith(_XML)]
+    return hashlib.sha256(text + "\0".join(sorted(inherited)).encode()).hexdigest()
 
 
 def _skip_name(name: str) -> str:

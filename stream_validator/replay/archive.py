@@ -8,6 +8,7 @@ from tempfile import TemporaryFile
 from typing import BinaryIO, Final
 
 from stream_validator.replay import sevenzip, tars, zips
+from stream_validator.replay.clutter import closed, clutter
 from stream_validator.replay.containers import HEAD, Container, classify
 from stream_validator.replay.found import ArchiveError, Found, Leaf, Passed, Refusal
 from stream_validator.replay.limits import MIB, Budget, Limits
@@ -17,15 +18,24 @@ from stream_validator.replay.streams import BROKEN, Forward, Reads, bounded, dec
 REFUSED: Final = "archive_refused"
 
 
-def inner_container(source: BinaryIO, kind: Container) -> Container | None:
-    """What a ``gzip`` or ``zstd`` stream holds, by the head of what it decompresses to. Leaves ``source`` at 0."""
+def inner_head(source: BinaryIO, kind: Container) -> bytes:
+    """How that begins which a ``gzip`` or ``zstd`` stream decompresses to; nothing when it is broken.
+
+    Leaves ``source`` at 0.
+    """
     source.seek(0)
     try:
-        return classify(decompressed(source, kind).read(HEAD))
+        return decompressed(source, kind).read(HEAD)
     except BROKEN:
-        return None
+        return b""
     finally:
         source.seek(0)
+
+
+def leaf(name: str, data: bytes, plain: Callable[[], bytes]) -> Found:
+    """A document, or what only lies among documents. ``plain`` gives its bytes decompressed."""
+    kind = clutter(name, plain)
+    return Leaf(name, data) if kind is None else Passed(name, kind)
 
 
 class Opener:
@@ -51,6 +61,8 @@ class Opener:
                 return
             head = read(HEAD)
             kind = classify(head)
+            if kind is None and (why := closed(name, head)) is not None:
+                raise ArchiveError(why)
             if kind is None or size > limits.nested_bytes:
                 allowed = limits.member_bytes if kind is None else limits.nested_bytes
                 raise ArchiveError(f"{size} bytes are more than the {allowed} allowed")
@@ -69,10 +81,12 @@ class Opener:
     def document(self, name: str, data: bytes, depth: int) -> Iterator[Found]:
         """Bytes in memory found at ``depth``: a document, or an archive that is walked."""
         kind = classify(data[:HEAD])
-        if kind is None:
-            yield Leaf(name, data)
-        else:
+        if kind is not None:
             yield from self.container(name, BytesIO(data), len(data), kind, depth + 1, data)
+        elif (why := closed(name, data[:HEAD])) is not None:
+            yield Refusal(name, REFUSED, why)
+        else:
+            yield leaf(name, data, lambda: data)
 
     def container(
         self, name: str, source: BinaryIO, size: int, kind: Container, depth: int, data: bytes | None = None
@@ -82,9 +96,13 @@ class Opener:
         ``data`` are its bytes where they are in memory: they go with the refusal of the archive as a whole.
         """
         try:
-            holds = inner_container(source, kind) if kind in ("gzip", "zstd") else kind
+            holds: Container | None = kind
+            if kind in ("gzip", "zstd"):
+                holds = classify(head := inner_head(source, kind))
+                if holds is None and (why := closed(name, head)) is not None:
+                    raise ArchiveError(why)
             if holds is None:
-                yield self._lone(name, source, size, data)
+                yield self._lone(name, source, size, data, kind)
             elif depth > self._limits.depth:
                 raise ArchiveError(f"archives inside archives, more than {self._limits.depth} deep")
             elif kind in ("gzip", "zstd"):
@@ -95,14 +113,24 @@ class Opener:
         except (ArchiveError, *BROKEN) as error:
             yield Refusal(name, REFUSED, str(error), data)
 
-    def _lone(self, name: str, source: BinaryIO, size: int, data: bytes | None) -> Found:
+    def _lone(self, name: str, source: BinaryIO, size: int, data: bytes | None, kind: Container) -> Found:
         """A document that is compressed by itself: its reader decompresses it."""
         if data is None:
             if size > self._limits.member_bytes:
                 return Refusal(name, REFUSED, f"{size} bytes are more than the {self._limits.member_bytes} allowed")
             source.seek(0)
             data = source.read(size)
-        return Leaf(name, data)
+        packed = data
+
+        def plain() -> bytes:
+            if kind == "zip":
+                return packed
+            try:
+                return bounded(decompressed(BytesIO(packed), kind), self._limits.member_bytes, "the document")
+            except ArchiveError:
+                return packed
+
+        return leaf(name, packed, plain)
 
     def _compressed(
         self, name: str, source: BinaryIO, kind: Container, holds: Container, depth: int
@@ -134,7 +162,7 @@ class Opener:
     def _zip(self, name: str, source: BinaryIO, size: int, depth: int, data: bytes | None) -> Iterator[Found]:
         infos = zips.entries(source)
         if infos is None:
-            yield self._lone(name, source, size, data)
+            yield self._lone(name, source, size, data, "zip")
             return
         for entry in zips.describe(infos, size, self._limits):
             if entry is not None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
 import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
 
 from stream_validator.errors import UsageError
+from stream_validator.replay.folders import LEDGER
 from stream_validator.replay.inputs import Survey
 from stream_validator.replay.wire import Position
 
@@ -27,7 +30,8 @@ class Identity(msgspec.Struct, frozen=True):
 class Totals(msgspec.Struct):
     """Numbers of a replay beyond ``Statistics``.
 
-    ``read``: documents and lots that came out of the inputs. ``judged``: invoices, of which ``duplicates`` were seen
+    ``read``: everything that came out of the inputs, each document of a lot, and the sum of ``judged``, ``events``,
+    ``filtered``, ``dead`` and what was skipped. ``judged``: invoices, of which ``duplicates`` were seen
     before byte by byte, and ``copies`` are other files of a key seen before. ``filtered``: left out by their date.
     ``dead``: dead letters.
     """
@@ -51,6 +55,20 @@ class Checkpoint(msgspec.Struct, frozen=True):
     totals: Totals = msgspec.field(default_factory=Totals)
     seconds: float = 0.0
     finished: bool = False
+
+
+def has_begun(out: Path) -> bool:
+    """True when a replay has begun in ``out``; a start that was refused, or was cut short before, leaves none."""
+    ledger = out.joinpath(*LEDGER)
+    if not ledger.is_file():
+        return False
+    with closing(sqlite3.connect(ledger)) as connection:
+        try:
+            return connection.execute("SELECT 1 FROM run WHERE name = 'identity'").fetchone() is not None
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):
+                return False
+            raise
 
 
 def differences(then: Identity, now: Identity) -> list[str]:
@@ -77,7 +95,7 @@ class State:
     """
 
     def __init__(self, out: Path) -> None:
-        folder = out / STATE
+        folder = self._folder = out / STATE
         folder.mkdir(parents=True, exist_ok=True)
         self._lock: BinaryIO = (folder / "lock").open("wb")
         try:
@@ -106,6 +124,11 @@ class State:
             (name, self._encode(value)),
         )
 
+    @property
+    def begun(self) -> bool:
+        """True once a replay has begun here: what it was started with was accepted."""
+        return self._get("identity") is not None
+
     def begin(self, identity: Identity) -> Checkpoint:
         """Where to go on, after a first start or with the same identity. Raises :class:`UsageError` otherwise."""
         if (data := self._get("identity")) is None:
@@ -120,6 +143,14 @@ class State:
     def save(self, checkpoint: Checkpoint) -> None:
         """Make ``checkpoint`` part of the transaction that the caller commits."""
         self._put("checkpoint", checkpoint)
+
+    def discard(self) -> None:
+        """Remove the folder ``.state``, which holds nothing yet, and the folder around it when that is empty."""
+        self.connection.close()
+        shutil.rmtree(self._folder)
+        with suppress(OSError):
+            self._folder.parent.rmdir()
+        self._lock.close()
 
     def close(self) -> None:
         """Let go of the folder. What was not committed is lost."""

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Literal
 
 import msgspec
 
 from stream_validator.records import Alert, Assessment, Legal, Outcome, Party
-
-R = TypeVar("R")
-ColumnType: TypeAlias = Literal["text", "number", "flag", "day", "kg"]
-Value: TypeAlias = str | int | bool | dt.date | Decimal | None
+from stream_validator.replay.rows import Column, Value
 
 #: Kilograms are given with the four decimals of ``qTrib``; fourteen digits before them are beyond any document.
 KG_STEP: Final = Decimal("0.0001")
 _KG_LIMIT: Final = Decimal(10) ** 14
-
-
-class Column(NamedTuple, Generic[R]):
-    """One column: its name, what it holds, and how it is read from a record."""
-
-    name: str
-    type: ColumnType
-    read: Callable[[R], Value]
+#: Fields of a party that are CNPJs.
+_CODES: Final = frozenset({"id", "distributor"})
 
 
 def _kg(value: Decimal | None) -> Decimal | None:
@@ -48,7 +39,7 @@ def _party(side: Literal["seller", "buyer"]) -> list[Column[Assessment]]:
             value: str | None = getattr(party, field)
             return value
 
-        return Column(f"{side}_{field}", "text", read)
+        return Column(f"{side}_{field}", "code" if field in _CODES else "text", read)
 
     return [column(field) for field in Party.__struct_fields__]
 
@@ -73,14 +64,14 @@ def _reasons(outcomes: Sequence[Outcome]) -> str:
 def assessment_columns(rules: Sequence[str]) -> list[Column[Assessment]]:
     """The columns of an assessment, with one for each of ``rules``."""
     return [
-        Column("key", "text", lambda a: a.key),
+        Column("key", "code", lambda a: a.key),
         Column("key_valid", "flag", lambda a: a.key_valid),
         Column("issued_at", "text", lambda a: a.issued_at),
         Column("issued_on", "day", lambda a: _day(a.issued_at)),
         Column("kind", "text", lambda a: a.document.kind),
-        Column("model", "text", lambda a: a.document.model),
-        Column("layout", "text", lambda a: a.document.layout),
-        Column("sha256", "text", lambda a: a.document.sha256),
+        Column("model", "code", lambda a: a.document.model),
+        Column("layout", "code", lambda a: a.document.layout),
+        Column("sha256", "code", lambda a: a.document.sha256),
         Column("schema", "text", lambda a: a.document.schema),
         Column("signature", "text", lambda a: a.document.signature),
         Column("norm", "text", lambda a: a.norm),
@@ -99,10 +90,10 @@ def assessment_columns(rules: Sequence[str]) -> list[Column[Assessment]]:
         _count("not_assessed", "not_assessed"),
         Column("reasons", "text", lambda a: _reasons(a.outcomes)),
         *map(_outcome, rules),
-        Column("product_version", "text", lambda a: a.versions.product),
-        Column("catalogue_version", "text", lambda a: a.versions.catalogue),
-        Column("registry_version", "text", lambda a: a.versions.registry),
-        Column("schemas_version", "text", lambda a: a.versions.schemas),
+        Column("product_version", "code", lambda a: a.versions.product),
+        Column("catalogue_version", "code", lambda a: a.versions.catalogue),
+        Column("registry_version", "code", lambda a: a.versions.registry),
+        Column("schemas_version", "code", lambda a: a.versions.schemas),
     ]
 
 
@@ -114,19 +105,38 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+def _figure(alert: Alert, *names: str) -> Decimal | None:
+    """The first of ``names`` that the evidence gives, in kg."""
+    text = next((found for name in names if (found := alert.evidence.get(name)) is not None), None)
+    try:
+        return None if text is None else _kg(Decimal(str(text)))
+    except ArithmeticError:
+        return None
+
+
+def _capacity(alert: Alert) -> Decimal | None:
+    return _figure(alert, "capacity_kg", "capacity_max_kg")
+
+
+def _excess(alert: Alert) -> Decimal | None:
+    """Kilograms above the capacity, or above its greatest value where only bounds are known."""
+    gas, capacity = _figure(alert, "gas_kg"), _capacity(alert)
+    return gas - capacity if gas is not None and capacity is not None and gas > capacity else None
+
+
 def alert_columns() -> list[Column[Alert]]:
     """The columns of an alert; ``evidence`` is JSON."""
     return [
-        Column("alert_id", "text", lambda a: a.alert_id),
+        Column("alert_id", "code", lambda a: a.alert_id),
         Column("revision", "number", lambda a: a.revision),
         Column("state", "text", lambda a: a.state),
         Column("closed_because", "text", lambda a: a.closed_because),
         Column("rule", "text", lambda a: a.rule),
         Column("outcome", "text", lambda a: a.outcome),
         Column("severity", "text", lambda a: a.severity),
-        Column("subject", "text", lambda a: a.subject),
-        Column("counterpart", "text", lambda a: a.counterpart),
-        Column("key", "text", lambda a: a.key),
+        Column("subject", "code", lambda a: a.subject),
+        Column("counterpart", "code", lambda a: a.counterpart),
+        Column("key", "code", lambda a: a.key),
         Column("issued_at", "text", lambda a: a.issued_at),
         Column("issued_on", "day", lambda a: _day(a.issued_at)),
         Column("uf", "text", lambda a: a.uf),
@@ -137,12 +147,15 @@ def alert_columns() -> list[Column[Alert]]:
         Column("cancellation_refused", "flag", lambda a: bool(a.cancellation_refused)),
         Column("copies", "number", lambda a: a.copies),
         Column("signature", "text", lambda a: a.proof.signature),
-        Column("protocol", "text", lambda a: None if a.proof.protocol is None else a.proof.protocol.number),
+        Column("protocol", "code", lambda a: None if a.proof.protocol is None else a.proof.protocol.number),
+        Column("gas_kg", "kg", lambda a: _figure(a, "gas_kg")),
+        Column("capacity_kg", "kg", _capacity),
+        Column("excess_kg", "kg", _excess),
         Column("evidence", "text", lambda a: _json(a.evidence)),
         Column("message_pt", "text", lambda a: a.message.pt),
         Column("message_en", "text", lambda a: a.message.en),
-        Column("product_version", "text", lambda a: a.versions.product),
-        Column("catalogue_version", "text", lambda a: a.versions.catalogue),
-        Column("registry_version", "text", lambda a: a.versions.registry),
-        Column("schemas_version", "text", lambda a: a.versions.schemas),
+        Column("product_version", "code", lambda a: a.versions.product),
+        Column("catalogue_version", "code", lambda a: a.versions.catalogue),
+        Column("registry_version", "code", lambda a: a.versions.registry),
+        Column("schemas_version", "code", lambda a: a.versions.schemas),
     ]

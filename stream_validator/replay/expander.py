@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from stream_validator.replay import sevenzip, tars, zips
-from stream_validator.replay.archive import REFUSED, inner_container
+from stream_validator.replay.archive import REFUSED, inner_head
+from stream_validator.replay.clutter import closed
 from stream_validator.replay.containers import HEAD, classify, worth_a_look
 from stream_validator.replay.folders import FileFound
 from stream_validator.replay.found import ArchiveError, Refusal
@@ -59,6 +60,8 @@ class Expander:
         try:
             if self._file.problem is not None:
                 yield self._refused(self._name, UNREADABLE, self._file.problem)
+            elif self._file.passed is not None:
+                yield self._passed(self._name, self._file.passed, self._end)
             elif worth_a_look(self._name):
                 with Path(self._file.path).open("rb") as file:
                     yield from self._members(file, first)
@@ -83,7 +86,7 @@ class Expander:
 
     def _members(self, file: BinaryIO, first: int) -> Iterator[Item | None]:
         kind = classify(file.read(HEAD))
-        holds = inner_container(file, kind) if kind in ("gzip", "zstd") else None
+        holds = classify(inner_head(file, kind)) if kind in ("gzip", "zstd") else None
         file.seek(0)
         if kind == "zip" and (infos := zips.entries(file)) is not None:
             for _ in range(min(first, len(infos))):
@@ -145,6 +148,8 @@ class Expander:
         """A large member: only an archive may be that large, and it goes through a file of our own."""
         head = stream.take(HEAD)
         kind = classify(head)
+        if kind is None and (why := closed(name, head)) is not None:
+            return self._refused(name, REFUSED, why)
         if kind is None or member.size > self._limits.nested_bytes:
             allowed = self._limits.member_bytes if kind is None else self._limits.nested_bytes
             return self._refused(name, REFUSED, f"{member.size} bytes are more than the {allowed} allowed")

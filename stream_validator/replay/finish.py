@@ -1,4 +1,7 @@
-"""What is written once all documents are judged: alerts, summary, tables, report. Doing it again changes nothing."""
+"""What is written once all documents are judged: alerts, summary, tables, report.
+
+Doing it again changes nothing but ``run.json``.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from stream_validator.replay.store import Codec, Store
 
 ALERTS: Final = "alerts.ndjson"
 SUMMARY: Final = "summary.json"
+RUN: Final = "run.json"
 _BUFFER: Final = 1 << 20
 
 #: The last revision of every alert of a key, in order of their ids.
@@ -81,8 +85,8 @@ def write_alerts(out: Path, store: Store, alerts_of: AlertsOf, check: Callable[[
     return counts
 
 
-def summarise(accounts: Accounts, alerts: AlertCounts, seconds: float, workers: int) -> dict[str, Any]:
-    """What ``summary.json`` says. All but ``run`` depends on the inputs and the versions alone."""
+def summarise(accounts: Accounts, alerts: AlertCounts) -> dict[str, Any]:
+    """What ``summary.json`` says, which depends on the inputs and the versions alone."""
     totals = accounts.totals
     statistics = accounts.statistics.summary()
     return {
@@ -99,15 +103,19 @@ def summarise(accounts: Accounts, alerts: AlertCounts, seconds: float, workers: 
             "alerts": alerts.total,
         },
         "alerts": alerts.summary(),
-        "run": {
-            "seconds": round(seconds, 3),
-            "workers": workers,
-            "documents_per_second": round(totals.read / seconds, 1) if seconds > 0 else None,
-        },
     }
 
 
-def write_summary(out: Path, summary: dict[str, Any]) -> None:
-    """Write ``summary.json``, indented for people."""
-    data = msgspec.json.format(msgspec.json.encode(summary), indent=2)
-    replace_file(out / SUMMARY, iter([data, b"\n"]))
+def about_run(read: int, seconds: float, workers: int) -> dict[str, Any]:
+    """What ``run.json`` says: that which differs from run to run."""
+    return {
+        "seconds": round(seconds, 3),
+        "workers": workers,
+        "documents_per_second": round(read / seconds, 1) if seconds > 0 else None,
+    }
+
+
+def write_json(path: Path, told: dict[str, Any]) -> None:
+    """Write ``told`` into ``path``, indented for people."""
+    data = msgspec.json.format(msgspec.json.encode(told), indent=2)
+    replace_file(path, iter([data, b"\n"]))

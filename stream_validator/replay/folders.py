@@ -13,15 +13,22 @@ from typing import IO, Final, NamedTuple
 #: Names of one folder that are sorted in memory; beyond it sorted runs wait in a temporary file.
 _RUN: Final = 100_000
 _BLOCK: Final = 1 << 16
+#: Where in its output folder a replay keeps its ledger; such a folder is counted as skipped under this name.
+LEDGER: Final = (".state", "ledger.sqlite")
+REPLAY_OUTPUT: Final = "replay_output"
 
 
 class FileFound(NamedTuple):
-    """A file, or ``problem``: why it is not one that can be read. Size in bytes, date in nanoseconds."""
+    """A file, or ``problem``: why it is not one that can be read, or ``passed``: why a folder is passed over.
+
+    Size in bytes, date in nanoseconds.
+    """
 
     path: str
     size: int
     modified: int
     problem: str | None = None
+    passed: str | None = None
 
 
 def _read_run(file: IO[bytes]) -> Iterator[bytes]:
@@ -58,28 +65,41 @@ def _names(folder: str, run: int) -> Iterator[str]:
 def walk(path: str, avoid: frozenset[tuple[int, int]] = frozenset(), run: int = _RUN) -> Iterator[FileFound]:
     """``path`` itself when it is a file, else every file below it; links are followed, each folder is read once.
 
-    ``avoid`` holds folders (device, inode) that are left out: the output of the replay itself.
+    ``avoid`` holds folders (device, inode) that are left out: the output of the replay itself. What another replay
+    has written is passed over, and said: its dead letters are no new documents.
     """
-    yield from _walk(path, set(avoid), run)
+    seen = set(avoid)
+    open_folders: list[tuple[str, Iterator[str]]] = [("", iter([path]))]
+    while open_folders:
+        folder, names = open_folders[-1]
+        try:
+            name = next(names, None)
+        except OSError as error:
+            open_folders.pop()
+            yield FileFound(folder, 0, 0, error.strerror or str(error))
+            continue
+        if name is None:
+            open_folders.pop()
+            continue
+        found = _look(os.path.join(folder, name), seen)  # noqa: PTH118 (twice as fast)
+        if isinstance(found, str):
+            open_folders.append((found, _names(found, run)))
+        elif found is not None:
+            yield found
 
 
-def _walk(path: str, seen: set[tuple[int, int]], run: int) -> Iterator[FileFound]:
+def _look(path: str, seen: set[tuple[int, int]]) -> FileFound | str | None:
+    """A file; the path of a folder that is to be walked; None for a folder that was walked before."""
     try:
         status = Path(path).stat()
-    except OSError as error:
-        yield FileFound(path, 0, 0, error.strerror or str(error))
-        return
-    if stat.S_ISREG(status.st_mode):
-        yield FileFound(path, status.st_size, status.st_mtime_ns)
-    elif stat.S_ISDIR(status.st_mode):
+        if stat.S_ISREG(status.st_mode):
+            return FileFound(path, status.st_size, status.st_mtime_ns)
+        if not stat.S_ISDIR(status.st_mode):
+            return FileFound(path, 0, 0, "neither a file nor a folder")
         identity = (status.st_dev, status.st_ino)
         if identity in seen:
-            return
+            return None
         seen.add(identity)
-        try:
-            for name in _names(path, run):
-                yield from _walk(os.path.join(path, name), seen, run)  # noqa: PTH118 (twice as fast)
-        except OSError as error:
-            yield FileFound(path, 0, 0, error.strerror or str(error))
-    else:
-        yield FileFound(path, 0, 0, "neither a file nor a folder")
+        return FileFound(path, 0, 0, passed=REPLAY_OUTPUT) if Path(path, *LEDGER).is_file() else path
+    except OSError as error:
+        return FileFound(path, 0, 0, error.strerror or str(error))

@@ -21,6 +21,7 @@ from stream_validator.replay.wire import BytesItem, Item, Position, SliceItem, T
 #: Items in a task, and bytes that travel with it or that its documents have together.
 BATCH: Final = 64
 _BATCH_BYTES: Final = 4 * MIB
+SEVEN: Final = ".7z"
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -42,8 +43,6 @@ def check_paths(paths: Iterable[str]) -> None:
             raise UsageError(f"{sanitise(path)}: {error.strerror or error}") from error
         if not os.access(path, os.R_OK):
             raise UsageError(f"{sanitise(path)}: it cannot be read")
-        if path.lower().endswith(".7z"):
-            sevenzip.require()
 
 
 class Inputs:
@@ -80,12 +79,17 @@ class Inputs:
             yield from walk(root, self._avoid)
 
     def survey(self) -> Survey:
-        """Look at every file once, without opening it: name, size and date."""
+        """Look at every file once, without opening it: name, size and date.
+
+        Raises :class:`UsageError` naming the first 7z when these cannot be opened here.
+        """
         digest = hashlib.sha256()
         files = size = 0
         for file in self._files():
             files += 1
             size += file.size
+            if file.path.lower().endswith(SEVEN):
+                sevenzip.require(sanitise(file.path))
             digest.update(b"%d %d %s\0" % (file.size, file.modified, os.fsencode(file.path)))
         return Survey(files, size, digest.hexdigest())
 

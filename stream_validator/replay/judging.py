@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator
 from typing import Final, Protocol
@@ -10,10 +11,13 @@ import msgspec
 
 from stream_validator.errors import UnreadableDocumentError
 from stream_validator.ledger import fold
-from stream_validator.records import DocumentInput, EventRead, Judged, LedgerInput, Result, Skipped, encode
+from stream_validator.records import DocumentInput, EventRead, Judged, LedgerInput, Result, Skipped, Unread, encode
+from stream_validator.replay.archive import REFUSED
+from stream_validator.replay.clutter import closed_kind
 from stream_validator.replay.found import Found, Leaf, Passed, Refusal
 from stream_validator.replay.limits import MIB, Limits
 from stream_validator.replay.opening import ItemOpener
+from stream_validator.replay.sources import source_line
 from stream_validator.replay.store import Codec
 from stream_validator.replay.wire import Announced, Chunk, Dead, Known, Position, Task
 from stream_validator.report.statistics import Statistics
@@ -54,6 +58,9 @@ class _Tally:
         self.lines: list[bytes] = []
         self.inputs: list[Known] = []
         self.dead: list[Dead] = []
+        self.sources: list[bytes] = []
+        self._last_dead: bytes | None = None
+        self._last_sha256: str | None = None
         self.statistics = Statistics()
         self.read = self.events = self.filtered = self.bytes = 0
 
@@ -62,8 +69,14 @@ class _Tally:
         return self.read >= _DOCUMENTS or self.bytes >= _BYTES or time.monotonic() - self.started >= _SECONDS
 
     def die(self, name: str, kind: str, message: str, data: bytes | None) -> None:
-        self.dead.append(Dead(name, kind, message, data))
+        self.read += 1
         self.statistics.add_dead_letter(kind)
+        if data is not None and data is self._last_dead:  # one of many documents of a lot: its bytes go once
+            self._last_sha256 = self._last_sha256 or hashlib.sha256(data).hexdigest()
+            self.dead.append(Dead(name, kind, message, None, self._last_sha256))
+            return
+        self._last_dead, self._last_sha256 = data, None
+        self.dead.append(Dead(name, kind, message, data))
         self.bytes += len(data or b"")
 
     def chunk(self, position: Position, weight: int, last: bool) -> Chunk:
@@ -78,6 +91,7 @@ class _Tally:
             tuple(self.dead),
             self.statistics.to_bytes(),
             last,
+            b"".join(self.sources),
         )
 
 
@@ -121,9 +135,9 @@ class Judging:
     def _take(self, found: Found, tally: _Tally) -> None:
         """Judge one document, or note why it is none."""
         if isinstance(found, Passed):
+            tally.read += 1
             tally.statistics.add_skipped(found.kind)
             return
-        tally.read += 1
         if isinstance(found, Refusal):
             tally.die(found.name, found.kind, found.message, found.data)
             return
@@ -137,6 +151,13 @@ class Judging:
             tally.die(found.name, "internal", f"{type(error).__name__}: {error}", found.data)
 
     def _note(self, result: Result, found: Leaf, tally: _Tally) -> None:
+        if isinstance(result, Unread):
+            tally.die(found.name, result.kind, result.message, found.data)
+            return
+        if isinstance(result, Skipped) and (why := closed_kind(result.kind)) is not None:
+            tally.die(found.name, REFUSED, why, None)
+            return
+        tally.read += 1
         if isinstance(result, Judged):
             assessment = result.assessment
             since, until = self._settings.since, self._settings.until
@@ -146,19 +167,19 @@ class Judging:
                 tally.statistics.add_filtered()
                 return
             line, known = encode(assessment), self._known(result.input)
+            tally.sources.append(source_line(assessment.key, assessment.document.sha256, found.name))
             tally.statistics.add(assessment)
             tally.lines += (line, b"\n")
             tally.inputs.append(known)
             tally.bytes += len(line) + len(known.state)
         elif isinstance(result, EventRead):
             tally.events += 1
+            tally.sources.append(source_line(result.key, result.sha256, found.name))
             tally.statistics.add_event(result)
             if result.input is not None:
                 tally.inputs.append(self._known(result.input))
-        elif isinstance(result, Skipped):
-            tally.statistics.add_skipped(result.kind)
         else:
-            tally.die(found.name, result.kind, result.message, found.data)
+            tally.statistics.add_skipped(result.kind)
 
     def _known(self, item: LedgerInput) -> Known:
         return Known(item.key, isinstance(item, DocumentInput), self._codec.encode(fold(None, item)))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from stream_validator.replay.archive import REFUSED, Opener
+from stream_validator.replay.clutter import closed
 from stream_validator.replay.containers import HEAD, classify
 from stream_validator.replay.found import Found, Passed, Refusal
 from stream_validator.replay.limits import Limits
@@ -84,6 +85,9 @@ class ItemOpener:
                 return
             kind = classify(data[:HEAD])
             size = file.seek(0, 2)
+            if kind is None and (why := closed(item.name, data[:HEAD])) is not None:
+                yield Refusal(item.name, REFUSED, why)
+                return
             if kind is None:
                 yield Refusal(item.name, "too_large", f"{size} bytes are more than the {limit} allowed")
                 return

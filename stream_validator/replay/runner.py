@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
@@ -14,14 +15,24 @@ import msgspec
 from stream_validator import __version__
 from stream_validator.errors import StreamValidatorError, UsageError
 from stream_validator.replay.accounts import Accounts
-from stream_validator.replay.checkpoint import STATE, Checkpoint, Identity, State, Totals
-from stream_validator.replay.finish import AlertCounts, AlertsOf, summarise, write_alerts, write_summary
+from stream_validator.replay.checkpoint import STATE, Checkpoint, Identity, State, Totals, has_begun
+from stream_validator.replay.finish import (
+    RUN,
+    SUMMARY,
+    AlertCounts,
+    AlertsOf,
+    about_run,
+    summarise,
+    write_alerts,
+    write_json,
+)
 from stream_validator.replay.inputs import Inputs
 from stream_validator.replay.judging import JudgingSettings
 from stream_validator.replay.limits import Limits
 from stream_validator.replay.pool import Pool
 from stream_validator.replay.process import Recipe
 from stream_validator.replay.sinks import ASSESSMENTS, DEAD_LETTERS, DeadLetters, Growing
+from stream_validator.replay.sources import HEADER, SOURCES
 from stream_validator.replay.store import SQLiteStore
 from stream_validator.replay.wire import Chunk
 
@@ -88,16 +99,21 @@ class Finished(msgspec.Struct, frozen=True):
 
 
 def prepare_folder(out: Path, resume: bool) -> None:
-    """Make the output folder. Raises :class:`UsageError` unless it is empty, or that of a replay to resume."""
+    """Make the output folder. Raises :class:`UsageError` unless it is empty, or that of a replay to resume.
+
+    One in which a replay was refused before it began is as good as empty.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
-        filled = any(out.iterdir())
+        entries = {path.name for path in islice(out.iterdir(), 2)}
     except OSError as error:
         raise UsageError(f"--out {out}: {error.strerror or error}") from error
-    if filled and not resume:
+    if entries == {STATE} and not has_begun(out):
+        return
+    if entries and not resume:
         hint = "; --resume goes on with it" if (out / STATE).is_dir() else ""
         raise UsageError(f"--out {out}: the folder is not empty{hint}")
-    if filled and not (out / STATE).is_dir():
+    if entries and not (out / STATE).is_dir():
         raise UsageError(f"--resume: {out} holds no interrupted replay")
 
 
@@ -114,6 +130,9 @@ class _Session:
         self.store = SQLiteStore(state.connection)
         self.accounts = Accounts(self.store, checkpoint)
         self._assessments = Growing(plan.out / ASSESSMENTS, checkpoint.sizes.get(ASSESSMENTS, 0))
+        self._sources = Growing(plan.out / SOURCES, checkpoint.sizes.get(SOURCES, 0))
+        if not self._sources.size:
+            self._sources.write(HEADER)
         self._dead = DeadLetters(plan.out, checkpoint.sizes.get(DEAD_LETTERS, 0))
 
     @property
@@ -124,6 +143,7 @@ class _Session:
     def take(self, chunk: Chunk) -> None:
         """Account for a chunk, and save now and then."""
         self._assessments.write(chunk.lines)
+        self._sources.write(chunk.sources)
         for dead in chunk.dead:
             self._dead.write(dead)
         self.accounts.take(chunk)
@@ -135,12 +155,17 @@ class _Session:
     def save(self, finished: bool) -> None:
         """Make everything so far durable: first the files, then, in one transaction, the ledger and where we are."""
         self._assessments.sync()
+        self._sources.sync()
         self._dead.file.sync()
         self._state.save(
             Checkpoint(
                 self.position,
                 self.weight,
-                {ASSESSMENTS: self._assessments.size, DEAD_LETTERS: self._dead.file.size},
+                {
+                    ASSESSMENTS: self._assessments.size,
+                    SOURCES: self._sources.size,
+                    DEAD_LETTERS: self._dead.file.size,
+                },
                 self.accounts.statistics.to_bytes(),
                 self.accounts.totals,
                 self.seconds,
@@ -154,6 +179,7 @@ class _Session:
     def close(self) -> None:
         """Close the files."""
         self._assessments.close()
+        self._sources.close()
         self._dead.file.close()
 
 
@@ -173,13 +199,16 @@ class Replay:
         :class:`~stream_validator.replay.pool.WorkerError` when no worker can work.
         """
         out = self._plan.out
-        prepare_folder(out, self._plan.resume)
         try:
+            prepare_folder(out, self._plan.resume)
             state = State(out)
             try:
                 return self._with(state)
             finally:
-                state.close()
+                if state.begun:
+                    state.close()
+                else:
+                    state.discard()
         except (OSError, sqlite3.Error) as error:
             raise OutputError(f"{out}: {error}; once that is put right, --resume goes on") from error
 
@@ -231,8 +260,9 @@ class Replay:
     def _finish(self, session: _Session, seconds: float) -> Finished:
         plan, accounts = self._plan, session.accounts
         alerts = write_alerts(plan.out, session.store, plan.alerts_of, self._check)
-        summary = summarise(accounts, alerts, seconds, plan.workers)
-        write_summary(plan.out, summary)
+        summary = summarise(accounts, alerts)
+        write_json(plan.out / SUMMARY, summary)
+        write_json(plan.out / RUN, about_run(accounts.totals.read, seconds, plan.workers))
         for write in plan.after:
             self._check()
             write(plan.out, summary)

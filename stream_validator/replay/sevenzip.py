@@ -36,12 +36,12 @@ _MISSING: Final = "7z archives need py7zr: install stream-validator[sevenzip]"
 _WAIT_SECONDS: Final = 0.2
 
 
-def require() -> None:
-    """Raise :class:`UsageError` when py7zr is not installed."""
+def require(name: str) -> None:
+    """Raise :class:`UsageError`, naming the file ``name``, when py7zr is not installed."""
     try:
         import py7zr  # noqa: F401
     except ImportError as error:
-        raise UsageError(_MISSING) from error
+        raise UsageError(f"{name}: {_MISSING}") from error
 
 
 class _StoppedError(Exception):
@@ -162,9 +162,9 @@ def walk(file: BinaryIO, limits: Limits) -> Iterator[tuple[str, bytes] | Refusal
     Raises :class:`ArchiveError` when the archive cannot be read, after what could be.
     """
     try:
-        require()
-    except UsageError as error:
-        raise ArchiveError(str(error)) from error
+        import py7zr  # noqa: F401
+    except ImportError as error:
+        raise ArchiveError(_MISSING) from error
     funnel = _Funnel()
 
     def produce() -> None:

@@ -71,7 +71,7 @@ class DeadLetters:
 
     def write(self, dead: Dead) -> None:
         """Append one dead letter, its bytes first."""
-        sha256 = None if dead.data is None else hashlib.sha256(dead.data).hexdigest()
+        sha256 = dead.sha256 if dead.data is None else hashlib.sha256(dead.data).hexdigest()
         if dead.data is not None:
             self._keep(self._folder / f"{sha256}", dead.data)
         where = None if sha256 is None else f"{DEAD_BYTES}/{sha256}"

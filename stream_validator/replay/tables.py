@@ -1,4 +1,4 @@
-"""``--format csv`` and ``--format parquet``: written from the NDJSON files, a row group at a time."""
+"""``--format csv``, ``excel`` and ``parquet``: written from the files beside them, a row group at a time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ import msgspec
 
 from stream_validator.errors import UsageError
 from stream_validator.records import Alert, Assessment
-from stream_validator.replay.columns import KG_STEP, Column, Value, alert_columns, assessment_columns
+from stream_validator.replay.columns import KG_STEP, alert_columns, assessment_columns
 from stream_validator.replay.finish import ALERTS, replace_file
+from stream_validator.replay.rows import BOM, EXCEL, RFC_4180, Column, Dialect
 from stream_validator.replay.sinks import ASSESSMENTS
+from stream_validator.replay.sources import SOURCES, source_columns
 
 R = TypeVar("R")
 
 _ROW_GROUP: Final = 20_000
-#: Beginnings that spreadsheets take for a formula (OWASP, "CSV injection").
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+#: Tables of each format that are text: how they are written, and the ending of their names.
+_DIALECTS: Final = {"csv": (RFC_4180, ".csv"), "excel": (EXCEL, ".excel.csv")}
 
 
 def require_pyarrow() -> None:
@@ -40,35 +42,24 @@ def records(path: Path, kind: type[R]) -> Iterator[R]:
             yield decode(line)
 
 
-def cell(value: Value) -> str:
-    """A value as a CSV cell: nothing for None, text that a spreadsheet would run made harmless by an apostrophe."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
-    return str(value)
+def sources(path: Path) -> Iterator[list[str]]:
+    """The rows of ``sources.csv``, one at a time."""
+    with path.open(newline="", encoding="utf-8-sig") as lines:
+        rows = csv.reader(lines)
+        next(rows, None)
+        yield from rows
 
 
-class _Echo:
-    """A file that gives back what is written, for :mod:`csv`."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
-def _csv(columns: Sequence[Column[R]], rows: Iterator[R]) -> Iterator[bytes]:
-    """RFC 4180, UTF-8."""
-    row: Any = csv.writer(_Echo()).writerow  # returns what the file's write returns
-    yield row([column.name for column in columns]).encode()
+def _csv(dialect: Dialect, columns: Sequence[Column[R]], rows: Iterator[R]) -> Iterator[bytes]:
+    yield BOM + dialect.line([column.name for column in columns])
     for record in rows:
-        yield row([cell(column.read(record)) for column in columns]).encode()
+        yield dialect.row(columns, record)
 
 
 def _schema(arrow: Any, columns: Sequence[Column[R]]) -> Any:
     types = {
         "text": arrow.string(),
+        "code": arrow.string(),
         "number": arrow.int64(),
         "flag": arrow.bool_(),
         "day": arrow.date32(),
@@ -92,18 +83,23 @@ def _parquet(path: Path, columns: Sequence[Column[R]], rows: Iterator[R]) -> Non
 
 
 class Tables:
-    """Writes the tables of some formats: ``csv``, ``parquet``."""
+    """Writes the tables of some formats: ``csv``, ``excel``, ``parquet``."""
 
     def __init__(self, formats: Sequence[str]) -> None:
         self._formats = formats
 
     def __call__(self, out: Path, summary: dict[str, Any]) -> None:
-        """Write them into ``out`` beside the NDJSON files they are made from."""
+        """Write them into ``out`` beside the files they are made from. ``sources.csv`` is CSV for programs already."""
         self._write(out, ASSESSMENTS, assessment_columns(sorted(summary["outcomes"])), Assessment)
         self._write(out, ALERTS, alert_columns(), Alert)
+        if "excel" in self._formats:
+            rows = _csv(EXCEL, source_columns(), sources(out / SOURCES))
+            replace_file((out / SOURCES).with_suffix(".excel.csv"), rows)
 
     def _write(self, out: Path, name: str, columns: list[Column[R]], kind: type[R]) -> None:
-        if "csv" in self._formats:
-            replace_file((out / name).with_suffix(".csv"), _csv(columns, records(out / name, kind)))
+        for name_, (dialect, ending) in _DIALECTS.items():
+            if name_ in self._formats:
+                rows = _csv(dialect, columns, records(out / name, kind))
+                replace_file((out / name).with_suffix(ending), rows)
         if "parquet" in self._formats:
             _parquet((out / name).with_suffix(".parquet"), columns, records(out / name, kind))

@@ -100,12 +100,16 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Dead(msgspec.Struct, frozen=True, array_like=True):
-    """A dead letter: where it came from, why, and its bytes when they were read."""
+    """A dead letter: where it came from, why, and its bytes when they were read.
+
+    ``sha256`` alone: the bytes are those of a dead letter before it in the same chunk.
+    """
 
     source: str
     kind: str
     message: str
     data: bytes | None
+    sha256: str | None = None
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True):
@@ -123,7 +127,8 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True, tag="chunk"):
     """What became of some consecutive documents. ``next`` is the position after them.
 
     ``lines`` are the encoded assessments, one a line; ``inputs`` hold one document for each of them, in the same
-    order, and the events in between. ``statistics`` is ``Statistics.to_bytes``.
+    order, and the events in between. ``statistics`` is ``Statistics.to_bytes``. ``sources`` are lines of
+    ``sources.csv``, one for each document and event.
     """
 
     next: Position
@@ -136,6 +141,7 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True, tag="chunk"):
     dead: tuple[Dead, ...]
     statistics: bytes
     last: bool = False
+    sources: bytes = b""
 
 
 class Announced(msgspec.Struct, frozen=True, array_like=True, tag="announced"):

@@ -119,6 +119,15 @@ def test_an_infnfe_without_namespace_never_stands_for_the_signed_one() -> None:
     assert found.info.tag.startswith("{")
 
 
+def test_what_a_document_inherits_from_its_envelope_is_part_of_its_hash() -> None:
+    found = set()
+    for extra in (b"", b' xmlns:x="urn:x"', b' xml:lang="pt"'):
+        (one,) = Reader().read(b"<Envelope" + extra + b">" + BODY + b"</Envelope>")
+        assert isinstance(one, Document)
+        found.add(one.sha256)
+    assert len(found) == 3
+
+
 def test_the_same_bytes_compressed_are_the_same_document() -> None:
     (plain,), (packed,) = Reader().read(DOCUMENT), Reader().read(gzip.compress(DOCUMENT))
     assert isinstance(plain, Document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from collections.abc import Callable
@@ -14,8 +15,12 @@ from stream_validator.replay.process import Recipe
 from stream_validator.replay.runner import Finished, Plan, Replay
 from tests.replay.replay_fakes import alerts_of, make_judge
 
+WORLD = Path(__file__).parents[1] / "cases" / "world"
+REGISTER = str(WORLD / "registry.ndjson")
+#: A command line that was run: exit code, stdout, stderr.
+Run = Callable[..., tuple[int, str, str]]
 #: Everything of an output folder that must not depend on how the work was cut up.
-FILES = ("assessments.ndjson", "alerts.ndjson", "deadletters.ndjson")
+FILES = ("assessments.ndjson", "alerts.ndjson", "deadletters.ndjson", "sources.csv", "summary.json")
 
 
 class Silent:
@@ -73,6 +78,14 @@ def lines(out: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / name).read_bytes().splitlines()]
 
 
+def sources(out: Path) -> list[tuple[str, str, str]]:
+    """The rows of ``sources.csv``."""
+    with (out / "sources.csv").open(newline="", encoding="utf-8-sig") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["key", "sha256", "source"]
+    return [(key, sha256, source) for key, sha256, source in rows]
+
+
 def summary(out: Path) -> dict[str, Any]:
     """``summary.json``."""
     read: dict[str, Any] = json.loads((out / "summary.json").read_bytes())
@@ -80,11 +93,8 @@ def summary(out: Path) -> dict[str, Any]:
 
 
 def contents(out: Path) -> dict[str, bytes]:
-    """Everything that must be the same however the work was cut up, ``summary.json`` without ``run``."""
+    """Everything that must be the same however the work was cut up: all but ``run.json``."""
     kept = {name: (out / name).read_bytes() for name in FILES}
-    told = summary(out)
-    del told["run"]
-    kept["summary.json"] = json.dumps(told).encode()
     folder = out / "deadletters"
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         kept[f"deadletters/{path.name}"] = path.read_bytes()

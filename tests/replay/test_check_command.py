@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import sys
@@ -17,6 +18,7 @@ from stream_validator.assess import Judge, JudgeConfig
 from stream_validator.commands.verdict import Verdict
 from stream_validator.law.catalogue import load
 from stream_validator.records import FIRING, EventRead, Judged
+from tests.replay.test_replay_archives import a_tgz, a_zip
 
 CASES = Path(__file__).parents[1] / "cases"
 WORLD = CASES / "world"
@@ -146,7 +148,8 @@ def test_stdin(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ((), "FILE is needed"),
         (("nowhere.xml",), "nowhere.xml: No such file"),
-        ((str(DOCUMENTS),), "Is a directory"),
+        ((str(DOCUMENTS),), "a folder; check judges one file, replay all there is: stream-validator replay"),
+        ((str(WORLD / "archive.zip"),), "an archive; check judges one file, replay all there is: stream-validator"),
         ((str(DOCUMENTS / "intact.xml"), "--lang", "x"), "--lang x"),
         ((str(DOCUMENTS / "intact.xml"), "--schema", "x"), "--schema x"),
     ],
@@ -173,3 +176,41 @@ def test_every_reason_has_words_in_both_languages(world: str) -> None:
     pt, en = Verdict(Console(), "pt", load()), Verdict(Console(), "en", load())
     assert {reason for reason in reasons if pt.why(reason) == reason.replace("_", " ")} == set()
     assert {reason for reason in reasons if pt.why(reason) == en.why(reason)} == set()
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (gzip.compress(a_zip([("a.xml", b"<a/>")])), "an archive; check judges one file"),
+        (a_tgz([("a.xml", b"<a/>")]), "an archive; check judges one file"),
+        (b"PK\x03\x04 damaged", "an archive; check judges one file"),
+        (b"Rar!\x1a\x07\x01\x00rest", "it is a rar archive, which cannot be opened: unpack it first"),
+    ],
+)
+def test_archives_are_for_replay(check: Check, tmp_path: Path, data: bytes, told: str) -> None:
+    (tmp_path / "x").write_bytes(data)
+    code, out, err = check(tmp_path / "x")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert told in err
+
+
+def test_an_office_document_is_named_and_skipped(check: Check, tmp_path: Path) -> None:
+    (tmp_path / "x.docx").write_bytes(a_zip([("[Content_Types].xml", b"<a/>"), ("_rels/.rels", b"<a/>")]))
+    code, out, _ = check(tmp_path / "x.docx")
+    assert code == 0
+    assert "Ignorado: zip" in out
+
+
+def test_c03_does_not_say_that_c01_was_judged_where_it_was_not(check: Check, tmp_path: Path) -> None:
+    with zipfile.ZipFile(WORLD / "archive.zip") as archive:
+        judge = Judge(JudgeConfig(registry=Path(REGISTER), schema="never"))
+        for name in archive.namelist():
+            (result, *_) = judge.judge(archive.read(name))
+            if not isinstance(result, Judged):
+                continue
+            found = {each.rule: (each.outcome, each.reason) for each in result.assessment.outcomes}
+            if found["C01"][0] == "not_applicable" and found["C03"] == ("not_applicable", "C01_was_judged"):
+                (tmp_path / "x.xml").write_bytes(archive.read(name))
+                break
+    _, out, _ = check(tmp_path / "x.xml")
+    assert "C03: só quando C01 não pode ser julgada" in out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import hashlib
 import io
 import json
 import os
@@ -13,42 +13,16 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from stream_validator import cli
 from stream_validator.errors import UsageError
-from stream_validator.replay.tables import cell
-from tests.replay.replay_help import contents, lines, summary
+from tests.replay.replay_help import REGISTER, WORLD, Run, contents, lines, sources, summary
 from tests.replay.test_replay_archives import a_zip
 
-CASES = Path(__file__).parents[1] / "cases"
-WORLD = CASES / "world"
-REGISTER = str(WORLD / "registry.ndjson")
-DOCUMENTS = CASES / "documents" / "files"
+DOCUMENTS = WORLD.parent / "documents" / "files"
 _KEY = re.compile(rb"[0-9]{6}[0-9A-Z]{12}[0-9]{26}")
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command line in this process: exit code, stdout, stderr."""
-
-    def running(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["stream-validator", *map(str, arguments)])
-        try:
-            cli.main()
-            code: object = 0
-        except SystemExit as error:
-            code = error.code or 0
-        shown = capsys.readouterr()
-        assert isinstance(code, int)
-        return code, shown.out, shown.err
-
-    return running
 
 
 @pytest.mark.parametrize(
@@ -66,7 +40,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         ),
         (["IN", "--registry", "REG", "--out", "OUT", "--workers", "many"], "--workers many: a whole number from 0"),
         (["IN", "--registry", "REG", "--out", "OUT", "--workers", "-1"], "--workers -1: a whole number"),
-        (["IN", "--registry", "REG", "--out", "OUT", "--format", "xlsx"], "--format xlsx: one of ndjson, parquet, csv"),
+        (
+            ["IN", "--registry", "REG", "--out", "OUT", "--format", "xlsx"],
+            "--format xlsx: one of ndjson, parquet, csv, excel",
+        ),
         (["IN", "--registry", "REG", "--out", "OUT", "--schema", "x"], "--schema x: one of always, unproven, never"),
         (["IN", "--registry", "REG", "--out", "OUT", "--signature", "unproven"], "--signature unproven: one of"),
         (["IN", "--registry", "REG", "--out", "OUT", "--fail-on", "pass"], "--fail-on pass: one of violation"),
@@ -96,13 +73,14 @@ def test_wrong_use_is_one_line_and_exit_code_2(
     assert (code, out) == (2, "")
     assert told in err
     assert len(err.strip().splitlines()) == 1
-    assert not (tmp_path / "OUT" / "assessments.ndjson").exists()
+    assert not (tmp_path / "OUT").exists(), "a refused start leaves nothing behind"
 
 
 def test_the_world_replayed(run: Run, tmp_path: Path) -> None:
     code, out, err = run("replay", WORLD / "archive.zip", "--registry", REGISTER, "--out", tmp_path / "a")
     assert code == 0, err
     assert "684 documentos lidos" in out
+    assert f"De que arquivo veio cada documento: {tmp_path}/a/sources.csv" in out
     assert f"Relatório: {tmp_path}/a/report.html" in out
     assert (tmp_path / "a" / "report.html").stat().st_size > 100_000
     expected = json.loads((WORLD / "expected.json").read_bytes())
@@ -166,65 +144,58 @@ def test_paths_from_stdin(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert summary(tmp_path / "out")["counts"]["judged"] == 2
 
 
-def test_tables_for_analysts(run: Run, tmp_path: Path) -> None:
-    import pyarrow.parquet
+def test_every_judged_document_and_event_has_its_source(run: Run, tmp_path: Path) -> None:
+    run("replay", WORLD / "archive.zip", "--registry", REGISTER, "--out", tmp_path, "--schema", "never", "--lang", "en")
+    told = summary(tmp_path)["counts"]
+    found = sources(tmp_path)
+    assert len(found) == told["judged"] + told["events"]
+    judged = [(line["key"], line["document"]["sha256"]) for line in lines(tmp_path, "assessments.ndjson")]
+    places = {(key, sha256): source for key, sha256, source in found}
+    with zipfile.ZipFile(WORLD / "archive.zip") as archive:
+        for each in judged[:50]:
+            member = places[each].partition("archive.zip!/")[2]
+            assert each[0].encode() in archive.read(member)
+            assert hashlib.sha256(archive.read(member)).hexdigest() == each[1]
+    events = iter(found)
+    assert all(any(row[:2] == each for row in events) for each in judged), "in the order of the assessments"
 
-    code, _, err = run(
-        "replay", WORLD / "archive.zip", "--registry", REGISTER, "--out", tmp_path, "--format", "csv,parquet",
-        "--since", "2016-01-01", "--workers", "0", "--schema", "never",
-    )  # fmt: skip
+
+def test_a_refused_start_does_not_get_in_the_way(run: Run, tmp_path: Path) -> None:
+    good = ("replay", DOCUMENTS / "intact.xml", "--registry", REGISTER, "--out", tmp_path / "out", "--workers", "0")
+    (tmp_path / "bad.ndjson").write_bytes(b"{}\n")
+    assert run(*good, "--registry", tmp_path / "bad.ndjson")[0] == 2
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "out").mkdir()
+    assert run(*good, "--registry", tmp_path / "bad.ndjson", "--resume")[0] == 2
+    (tmp_path / "out" / ".state").mkdir(parents=True)
+    (tmp_path / "out" / ".state" / "ledger.sqlite").touch()
+    code, _, err = run(*good)
     assert code == 0, err
-    assessments = lines(tmp_path, "assessments.ndjson")
-    with (tmp_path / "assessments.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    table = pyarrow.parquet.read_table(tmp_path / "assessments.parquet")
-    assert len(rows) == len(assessments) == table.num_rows > 300
-    assert list(rows[0]) == table.column_names
-    for row, flat, one in zip(rows, table.to_pylist(), assessments, strict=True):
-        assert row["key"] == flat["key"] == one["key"]
-        assert row["seller_role"] == flat["seller_role"] == one["seller"]["role"]
-        kg = one["gas"]["kg"]
-        assert flat["kg"] == (None if kg is None else flat["kg"])
-        assert (kg is None) == (flat["kg"] is None) == (row["kg"] == "")
-        assert kg is None or float(kg) == float(row["kg"]) == float(flat["kg"])
-        assert flat["issued_on"].isoformat() == row["issued_on"] == one["issued_at"][:10]
-        outcomes = {each["rule"]: each["outcome"] for each in one["outcomes"]}
-        assert {rule: row[rule] for rule in outcomes} == outcomes
-        assert flat["violations"] == list(outcomes.values()).count("violation") == int(row["violations"])
-    alerts = lines(tmp_path, "alerts.ndjson")
-    table = pyarrow.parquet.read_table(tmp_path / "alerts.parquet")
-    with (tmp_path / "alerts.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert table.column("alert_id").to_pylist() == [row["alert_id"] for row in rows] == [a["alert_id"] for a in alerts]
-    assert [json.loads(row["evidence"]) for row in rows] == [alert["evidence"] for alert in alerts]
-    assert rows[0]["message_pt"] == alerts[0]["message"]["pt"]
-    raw = (tmp_path / "alerts.csv").read_bytes()
-    assert raw.count(b"\r\n") == len(alerts) + 1
-    assert not list(tmp_path.glob(".*.part"))
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1"])
-def test_cells_that_a_spreadsheet_would_run_are_made_harmless(text: str) -> None:
-    assert cell(text) == f"'{text}"
-
-
-def test_other_cells_stay_as_they_are() -> None:
-    assert [cell(value) for value in ("a=1", "", None, True, False, -3)] == ["a=1", "", "", "true", "false", "-3"]
+    code, _, err = run(*good)
+    assert (code, "--resume goes on with it" in err) == (2, True)
 
 
 def test_what_is_not_installed_is_told_before_anything_starts(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "x.7z").write_bytes(b"7z\xbc\xaf\x27\x1c")
+    (tmp_path / "in" / "below").mkdir(parents=True)
+    (tmp_path / "in" / "below" / "x.7Z").write_bytes(b"7z\xbc\xaf\x27\x1c")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     monkeypatch.setitem(sys.modules, "py7zr", None)
-    arguments = ("replay", tmp_path / "x.7z", "--registry", REGISTER, "--out", tmp_path / "out")
+    arguments = ("replay", tmp_path / "in", "--registry", REGISTER, "--out", tmp_path / "out")
     code, _, err = run(*arguments, "--format", "parquet")
     assert (code, err.count("\n")) == (2, 1)
     assert "stream-validator[columnar]" in err
     code, _, err = run(*arguments)
     assert (code, err.count("\n")) == (2, 1)
-    assert "stream-validator[sevenzip]" in err
+    assert f"{tmp_path}/in/below/x.7Z: 7z archives need py7zr: install stream-validator[sevenzip]" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_errors_of_the_register_are_named_like_all_others(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("registry", "versions", "--store", tmp_path / "nowhere.sqlite")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("stream-validator: ")
 
 
 # ---- as a process of its own -------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sqlite3
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -198,3 +199,33 @@ def test_the_bar_shows_the_same() -> None:
 
 def test_clock() -> None:
     assert [progress.clock(seconds) for seconds in (0.2, 61, 36_000)] == ["0:00:00", "0:01:01", "10:00:00"]
+
+
+def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b.xml").write_bytes(b"x")
+    is_file = Path.is_file
+
+    def refusing(path: Path) -> bool:
+        if path.parent.parent.name == "a":
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", refusing)
+    assert [(Path(file.path).name, file.problem) for file in walk(str(tmp_path))] == [
+        ("a", "Permission denied"), ("b.xml", None),
+    ]  # fmt: skip
+
+
+def test_folders_deeper_than_the_stack(tmp_path: Path) -> None:
+    here = Path.cwd()
+    try:
+        os.chdir(tmp_path)
+        for _ in range(1200):
+            Path("a").mkdir()
+            os.chdir("a")
+        Path("x.xml").write_bytes(b"x")
+    finally:
+        os.chdir(here)
+    assert [Path(file.path).name for file in walk(str(tmp_path))] == ["x.xml"]
+    subprocess.run(["rm", "-rf", str(tmp_path / "a")], check=True)

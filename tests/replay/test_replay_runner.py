@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import json
 import os
 import random
 import zipfile
@@ -18,7 +20,7 @@ from stream_validator.replay import judging
 from stream_validator.replay.limits import Limits
 from stream_validator.replay.runner import InterruptedReplayError, OutputError
 from tests.replay.replay_fakes import cancel, key, toy
-from tests.replay.replay_help import Silent, contents, lines, replay, summary
+from tests.replay.replay_help import Silent, contents, lines, replay, sources, summary
 from tests.replay.test_replay_archives import KINDS, a_7z, a_tgz, a_tzst, a_zip
 
 DOCUMENTS = [toy(number, "C01" if number % 3 == 0 else "") for number in range(150)]
@@ -66,7 +68,7 @@ def test_the_files_of_a_small_replay(tmp_path: Path) -> None:
     assert len(list((out / "deadletters").iterdir())) == 4
     told = summary(out)
     assert told["counts"] == {
-        "read": 11,
+        "read": 13,
         "judged": 5,
         "events": 2,
         "filtered": 0,
@@ -82,7 +84,22 @@ def test_the_files_of_a_small_replay(tmp_path: Path) -> None:
     assert told["alerts"]["in_force"] == {"violation": 1} == finished.alerts.in_force
     assert told["documents"] == 3, "an access key counts once"
     assert told["kg"] == "39"
-    assert told["run"]["workers"] == 0
+    counts = told["counts"]
+    assert counts["read"] == sum(counts[each] for each in ("judged", "events", "filtered", "skipped", "dead_letters"))
+    assert "run" not in told
+    assert json.loads((out / "run.json").read_bytes())["workers"] == 0
+    assert sources(out) == [
+        (key(number), hashlib.sha256(data).hexdigest(), f"{inputs}/{name}")
+        for number, data, name in (
+            (1, toy(1, "C01"), "a.xml"),
+            (2, toy(2), "b.xml"),
+            (1, toy(1, "C01"), "c.xml"),
+            (1, toy(1, "C01", rank="1"), "d.xml"),
+            (1, cancel(1), "h.xml"),
+            (3, toy(3, "A01"), "i.xml"),
+            (9, cancel(9), "i.xml"),
+        )
+    ]
 
 
 def _spread(folder: Path) -> None:
@@ -111,6 +128,10 @@ def test_documents_come_out_in_the_order_of_the_inputs(tmp_path: Path, workers: 
     out = tmp_path / "out"
     assert [line["key"] for line in lines(out, "assessments.ndjson")] == [key(n) for n in range(150)]
     assert lines(out, "deadletters.ndjson") == []
+    found = sources(out)
+    assert [row[0] for row in found] == [key(n) for n in range(150)]
+    assert found[20][2] == f"{tmp_path}/in/02.zip!/020.xml"
+    assert found[135][2] == f"{tmp_path}/in/07.zip!/in.zip!/135.xml"
     assert watcher.done == sorted(watcher.done)
     assert (
         watcher.done[-1]

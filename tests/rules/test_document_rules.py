@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from examples import events
 from examples.scenario import Case, person, reseller, sale
 from examples.signing import Authority
-from stream_validator.records import Outcome
-from tests.judging import judged, outcome_of, said
+from stream_validator.records import EventRead, Outcome
+from tests.judging import judge_for, judged, outcome_of, said
 
 DAY = dt.date(2024, 5, 6)
 AUTHORITY = Authority(distinct_keys=2)
@@ -154,3 +155,19 @@ def test_alerts_of_a_document_whose_signature_is_not_intact_say_so() -> None:
 def test_only_beside_the_issuers_signature_does_a_protocol_cancel() -> None:
     assert judged(signed(status="101")).input.cancelled
     assert not judged(signed(signer=None, status="101")).input.cancelled
+
+
+def test_with_anchors_only_a_trusted_certificate_cancels(tmp_path: Path) -> None:
+    (tmp_path / "ac.pem").write_bytes(AUTHORITY.anchors)
+    case = signed()
+    cancellation = events.cancellation(case.invoice)
+    stranger = Authority(distinct_keys=1).signer(SELLER.cnpj)
+    for signer, anchors, refused in (
+        (SIGNER, tmp_path, None),
+        (stranger, tmp_path, "certificate_not_trusted"),
+        (stranger, None, None),
+    ):
+        (result,) = judge_for(case, anchors=anchors).judge(events.write(cancellation, signer))
+        assert isinstance(result, EventRead)
+        assert result.input is not None
+        assert result.input.refused == refused

@@ -1,0 +1,119 @@
+"""What a replay tells Prometheus: the same totals that become ``summary.json``, chunk by chunk."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+from prometheus_client import write_to_textfile
+
+from stream_validator.errors import StreamValidatorError
+from stream_validator.ledger import KeyState
+from stream_validator.metrics import Metrics
+from stream_validator.observe.families import STATES
+from stream_validator.observe.timings import Timings
+from stream_validator.observe.transitions import at_the_end
+from stream_validator.records import Alert
+from stream_validator.replay.checkpoint import Checkpoint
+from stream_validator.replay.observer import AlertsOf, Observer
+from stream_validator.replay.wire import Chunk
+from stream_validator.report.statistics import Statistics
+
+
+class MetricsFileError(StreamValidatorError):
+    """The file of metrics cannot be written."""
+
+
+class ReplayMetrics(Observer):
+    """Feeds ``metrics``. ``file``: also written there, for node_exporter's textfile collector.
+
+    An interrupted replay that goes on begins with the counts of its earlier runs, so that it ends with all of them.
+    """
+
+    def __init__(self, metrics: Metrics, file: Path | None = None) -> None:
+        self._metrics = metrics
+        self._file = file
+        self._deaths = 0
+        self._state("judging")
+
+    def _state(self, state: str) -> None:
+        self._metrics.replace("replay_state", {(one,): float(one == state) for one in STATES})
+
+    def begin(
+        self, total: int, checkpoint: Checkpoint, register: str, establishments: int | None, workers: int
+    ) -> None:
+        """See :class:`~stream_validator.replay.observer.Observer`."""
+        metrics = self._metrics
+        metrics.now("replay_started_timestamp_seconds")
+        metrics.set("replay_input_bytes", total)
+        metrics.set("replay_processed_bytes", checkpoint.weight)
+        metrics.set("replay_workers", workers)
+        metrics.register(register, _as_of(register), establishments)
+        if checkpoint.statistics:
+            metrics.count(Statistics.from_bytes(checkpoint.statistics))
+            again = checkpoint.totals.duplicates + checkpoint.totals.copies
+            metrics.add("documents", "", "repeated", "", by=again)
+        metrics.ready_when(lambda: None)
+        self.write()
+
+    def counted(self, chunk: Chunk, statistics: Statistics, repeated: Statistics) -> None:
+        """See :class:`~stream_validator.replay.observer.Observer`."""
+        self._metrics.count(statistics)
+        self._metrics.repeated(repeated)
+        self._metrics.timed(Timings.from_bytes(chunk.timings))
+        if chunk.read:
+            self._metrics.batch("judge", chunk.read)
+
+    def accounted(self, done: int, seconds: float) -> None:
+        """See :class:`~stream_validator.replay.observer.Observer`."""
+        timings = Timings()
+        timings.took("account", seconds)
+        self._metrics.timed(timings)
+        self._metrics.set("replay_processed_bytes", done)
+
+    def died(self, processes: int) -> None:
+        """See :class:`~stream_validator.replay.observer.Observer`."""
+        if processes > self._deaths:
+            self._metrics.add("replay_worker_deaths", by=processes - self._deaths)
+            self._deaths = processes
+
+    def finishing(self, done: int) -> None:
+        """See :class:`~stream_validator.replay.observer.Observer`."""
+        self._metrics.set("replay_processed_bytes", done)
+        self._state("finishing")
+
+    def listening(self, alerts_of: AlertsOf) -> AlertsOf:
+        """See :class:`~stream_validator.replay.observer.Observer`."""
+
+        def heard(state: KeyState) -> tuple[Alert, ...]:
+            alerts = alerts_of(state)
+            self._metrics.alerts(at_the_end(alerts))
+            return alerts
+
+        return heard
+
+    def finished(self) -> None:
+        """See :class:`~stream_validator.replay.observer.Observer`."""
+        self._metrics.now("replay_finished_timestamp_seconds")
+        self._state("finished")
+
+    def gave_up(self, interrupted: bool) -> None:
+        """The replay ended before its end: by a signal, or by a failure."""
+        self._state("interrupted" if interrupted else "failed")
+
+    def write(self) -> None:
+        """Write the file, whole or not at all. Raises :class:`MetricsFileError`."""
+        if self._file is None:
+            return
+        try:
+            write_to_textfile(str(self._file), self._metrics.registry)
+        except OSError as error:
+            raise MetricsFileError(f"--metrics-file {self._file}: {error.strerror or error}") from error
+
+
+def _as_of(register: str) -> dt.date | None:
+    """The day of a version of the register, which its name begins with."""
+    try:
+        return dt.date.fromisoformat(register[:10])
+    except ValueError:
+        return None
