@@ -74,10 +74,16 @@ def mask_cpf(cpf: str) -> str:
 
 
 def public_id(party: str | None) -> str | None:
-    """The identifier of a party for any output: a CNPJ as it is, everything else masked."""
-    if party is None or len(party) == 14:
+    """The identifier of a party for any output: a CNPJ as it is, everything else masked.
+
+    Fourteen characters that are no CNPJ's shape, or a CPF filled with zeros, are no CNPJ.
+    """
+    if party is None:
+        return None
+    if _CNPJ.match(party) is not None and (not party.startswith("000") or is_cnpj(party)):
         return party
-    return mask_cpf(party)
+    digits = "".join(char for char in party if char in "0123456789")
+    return mask_cpf(digits[-11:] if is_cpf(digits[-11:]) else digits)
 
 
 def cnpj_root(cnpj: str) -> str:

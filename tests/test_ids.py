@@ -98,6 +98,10 @@ def test_public_id_masks_all_but_a_cnpj() -> None:
     assert public_id("11222333000181") == "11222333000181"
     assert public_id("11144477735") == "***.444.777-**"
     assert public_id("12345") == "***"
+    assert public_id("529.982.247-25") == "***.982.247-**"
+    assert public_id("00052998224725") == "***.982.247-**"
+    assert public_id("00000000000191") == "00000000000191"
+    assert public_id("11.222.333/0001-81") == "***"
     assert public_id(None) is None
 
 

@@ -205,13 +205,14 @@ def _protocol(element: etree._Element | None) -> ProtocolFacts | None:
 
 
 def civil_day(text: str) -> dt.date | None:
-    """The civil day of ``dhEmi``/``dEmi`` as written, at its own offset; None when it is none."""
+    """The civil day of ``dhEmi``/``dEmi`` as written, at its own offset; None when it is none of this century."""
     try:
         if len(text) > 10:
             dt.datetime.fromisoformat(text)
-        return dt.date.fromisoformat(text[:10])
+        day = dt.date.fromisoformat(text[:10])
     except ValueError:
         return None
+    return day if day.year // 100 == 20 else None
 
 
 def read_invoice(document: Document) -> Invoice:

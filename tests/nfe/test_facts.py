@@ -123,6 +123,8 @@ def test_decimal_never_raises_and_never_invents(text: str) -> None:
         ("2024-02-30T10:00:00-03:00", None),
         ("2024-05-06T25:00:00-03:00", None),
         ("06/05/2024", None),
+        ("9999-12-31T10:00:00-03:00", None),
+        ("0001-01-01", None),
         ("", None),
     ],
 )
