@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= out/demo
 
-.PHONY: demo test check bench lock clean examples
+.PHONY: demo live up down test test-live test-observe check bench lock clean examples
 .DEFAULT_GOAL := demo
 
 $(VENV)/.installed: requirements-dev.txt pyproject.toml
@@ -22,8 +22,28 @@ demo: $(VENV)/.installed
 	@$(BIN)/stream-validator replay examples/data/archive.zip --registry examples/data/registry.ndjson --out $(OUT); \
 	code=$$?; test $$code -eq 0 -o $$code -eq 3 || exit $$code
 
+# The live pipeline without Docker: a real broker (Java 17 and Maven), a worker, the example archive, alerts arriving.
+live: $(VENV)/.installed
+	@$(BIN)/python -m examples.live $(if $(KEEP),--keep) $(if $(EVERY),--every)
+
+# The live pipeline in containers.
+up:
+	docker compose up -d --build
+
+down:
+	docker compose down
+
+# The judging core and the replay. The live pipeline and what watches it are under way: test-live, test-observe.
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore=tests/stream --ignore=tests/kafka --ignore=tests/observe
+
+# The live pipeline on a real Apache Kafka (Java 17 and Maven; the jars are fetched once).
+test-live: $(VENV)/.installed
+	$(BIN)/python -m pytest tests/stream tests/kafka
+
+# Metrics, dashboards and alert rules (prometheus and promtool).
+test-observe: $(VENV)/.installed
+	$(BIN)/python -m pytest tests/observe
 
 # What CI asks besides the tests: format, lint, types, one-way imports, the law's lock.
 check: $(VENV)/.installed

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
 from stream_validator import __version__
-from stream_validator.commands import registry, rules, schemas
+from stream_validator.commands import alerts, deadletters, registry, rules, schemas, topics
 from stream_validator.commands.check import check
+from stream_validator.commands.publish import publish
 from stream_validator.commands.replay import replay
 from stream_validator.commands.worker import worker
 from stream_validator.errors import StreamValidatorError
 
 #: Exit code of wrong use: a flag, a path, a file that cannot be what it is given for.
 WRONG_USE = 2
+#: What the extra ``stream`` brings.
+STREAM_PACKAGES = frozenset({"aiokafka", "cramjam", "faust", "mode", "prometheus_client", "rocksdict", "yaml"})
 
 app = typer.Typer(
     name="stream-validator",
@@ -28,6 +31,10 @@ app = typer.Typer(
 app.command()(replay)
 app.command()(check)
 app.command()(worker)
+app.command()(publish)
+app.add_typer(topics.app, name="topics", help="The topics of the live pipeline: create, compare, describe.")
+app.add_typer(alerts.app, name="alerts", help="Alerts as they arrive: watch, or keep in a database.")
+app.add_typer(deadletters.app, name="deadletters", help="What could not be read: list, show, send again.")
 app.add_typer(registry.app, name="registry", help="ANP's register: import, fetch, look up, report.")
 app.add_typer(rules.app, name="rules", help="The rules: what each decides, since when, on what articles.")
 app.add_typer(schemas.app, name="schemas", help="Official schema packages at hand.")
@@ -52,9 +59,18 @@ def main() -> None:
     """Entry point of ``stream-validator``."""
     try:
         app()
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in STREAM_PACKAGES:
+            raise
+        fail(f"this command needs the live pipeline's packages: install stream-validator[stream] ({error.name})")
     except StreamValidatorError as error:
-        Console(stderr=True).print(f"stream-validator: {error}", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(WRONG_USE)
+        fail(str(error))
+
+
+def fail(message: str) -> NoReturn:
+    """One line for the user, and the exit code of wrong use."""
+    Console(stderr=True).print(f"stream-validator: {message}", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(WRONG_USE)
 
 
 if __name__ == "__main__":

@@ -17,12 +17,11 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_vali
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from stream_validator.errors import UsageError
+from stream_validator.variables import OF_COMMANDS
 
 PREFIX: Final = "STREAM_VALIDATOR_"
 #: Variables that belong to the test suite, not to the product.
 TEST_PREFIX: Final = "STREAM_VALIDATOR_TEST_"
-#: Variables of single commands, which read them themselves.
-OF_COMMANDS: Final = frozenset({f"{PREFIX}REGISTRY_STORE", f"{PREFIX}REGISTRY_URL"})
 #: The value of ``registry`` that means the topic ``glp.registry.v1`` instead of a file.
 FROM_TOPIC: Final = "topic"
 
@@ -256,6 +255,12 @@ class Settings(BaseSettings):
         "Compressão do que os produtores enviam (lotes já são comprimidos).",
         "zstd",
     )
+    idempotence: bool = _setting(
+        "producing",
+        "Have the brokers drop what a producer repeats after a lost answer. Off only for brokers that cannot.",
+        "Fazer os brokers descartarem o que um produtor repete após resposta perdida. Só desligue onde não há isso.",
+        True,
+    )
     metrics_host: str = _setting(
         "observing",
         "Address that serves metrics: by default every one of the machine (Prometheus is another).",
@@ -264,8 +269,8 @@ class Settings(BaseSettings):
     )
     metrics_port: int = _setting(
         "observing",
-        "Port of `/metrics` and `/health`. 0: none.",
-        "Porta de `/metrics` e `/health`. 0: nenhuma.",
+        "Port of `/metrics`, `/healthz` and `/readyz`. 0: none.",
+        "Porta de `/metrics`, `/healthz` e `/readyz`. 0: nenhuma.",
         9464,
         ge=0,
         le=65535,

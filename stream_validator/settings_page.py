@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 from pydantic import SecretStr
 
 from stream_validator.settings import Settings, variables
+from stream_validator.variables import OF_COMMANDS
 
 PAGES: Final = {"en": "settings.md", "pt": "settings.pt-BR.md"}
 _DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
@@ -35,6 +36,8 @@ _WORDS: Final = {
         "above": "above",
         "at_most": "at most",
         "secret": "secret",
+        "single": "Of single commands",
+        "short": "| Variable | What it is |",
     },
     "pt": {
         "title": "Configurações do fluxo ao vivo",
@@ -50,6 +53,8 @@ _WORDS: Final = {
         "above": "acima de",
         "at_most": "no máximo",
         "secret": "segredo",
+        "single": "De comandos isolados",
+        "short": "| Variável | O que é |",
     },
 }
 
@@ -98,6 +103,8 @@ def page(lang: Literal["pt", "en"]) -> str:
             told = f"{text} ({'; '.join(limits)})" if limits else text
             named = f" {words['or']} ".join(f"`{one}`" for one in variables(name))
             lines.append(f"| {named} | {_default(field.default, words)} | {told} |")
+    lines += ["", f"## {words['single']}", "", words["short"], "|---|---|"]
+    lines += [f"| `{name}` | {pt if lang == 'pt' else en} |" for name, (pt, en) in OF_COMMANDS.items()]
     return "\n".join(lines) + "\n"
 
 

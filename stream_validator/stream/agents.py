@@ -35,6 +35,14 @@ class Event(Protocol):
         ...
 
 
+def _ack(events: Sequence[Event], stats: Stats) -> None:
+    """Acknowledge in order, every one: Faust commits past a single one that is left out."""
+    for event in events:
+        event.ack()
+        message = event.message
+        stats.done[message.topic, message.partition] = message.offset + 1
+
+
 class Documents:
     """The first agent: judges chunk by chunk in a thread of its own, and sends one while the next is being judged."""
 
@@ -92,8 +100,7 @@ class Documents:
             begun = time.perf_counter()
             await self._outputs.send(found.outputs)
             self._stats.sending_assessments += time.perf_counter() - begun
-            for event in events:
-                event.ack()
+            _ack(events, self._stats)
             self._count(len(events), found)
         finally:
             self._gate.end()
@@ -140,8 +147,7 @@ class Ledger:
             self._gate.check()
             sent = await self._outputs.send(changes)
             self._table.store(changes, sent)
-            for event in own:
-                event.ack()
+            _ack(own, self._stats)
         stats = self._stats
         stats.sending_alerts += time.perf_counter() - begun
         stats.folded += found.messages

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import faust
-from faust.tables import TableManager
 
 from stream_validator.settings import Settings
 from stream_validator.stream.agents import Event
 from stream_validator.stream.connection import faust_broker, faust_credentials
-from stream_validator.stream.recovery_fix import HoldingTableManager
+from stream_validator.stream.recovery_fix import mend, mended
 
-#: Seconds between heartbeats: a third of the shortest session that brokers take would do, too.
-_HEARTBEAT: Final = 2.0
+#: Seconds between heartbeats: by them a worker learns that another has come or gone.
+_HEARTBEAT: Final = 1.0
 
 
 class Taker(Protocol):
@@ -45,7 +44,7 @@ def faust_settings(settings: Settings) -> dict[str, Any]:
         "broker_commit_interval": settings.commit_interval,
         # By default 60 s: so long the partitions of a killed worker are nobody's.
         "broker_session_timeout": settings.session_timeout,
-        "broker_heartbeat_interval": min(_HEARTBEAT, settings.session_timeout / 3),
+        "broker_heartbeat_interval": _HEARTBEAT,
         "broker_request_timeout": max(settings.request_timeout, settings.session_timeout),
         # By default 1200 s: a send that cannot be made must fail while somebody still waits for it.
         "producer_request_timeout": settings.request_timeout,
@@ -72,10 +71,14 @@ def faust_settings(settings: Settings) -> dict[str, Any]:
     }
 
 
-def build_app(settings: Settings, table_manager: type[TableManager] = HoldingTableManager) -> faust.App:
-    """The application without its agents. ``table_manager`` is the mended one (:mod:`.recovery_fix`)."""
+def build_app(settings: Settings, *, stock: bool = False) -> faust.App:
+    """The application without its agents. ``stock`` leaves Faust as it is, with its faults (:mod:`.recovery_fix`)."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return faust.App(settings.application_id, TableManager=table_manager, **faust_settings(settings))
+    if stock:
+        return faust.App(settings.application_id, **faust_settings(settings))
+    app = faust.App(settings.application_id, **faust_settings(settings), **mended())
+    mend(app)
+    return app
 
 
 def add_agent(app: faust.App, settings: Settings, name: str, topic: str, taker: Taker) -> None:

@@ -20,6 +20,7 @@ from stream_validator.stream.dead_letters import dead_letter
 from stream_validator.stream.headers import cloud_event
 from stream_validator.stream.messages import Message, Output
 from stream_validator.stream.outputs import MAX_VALUE
+from stream_validator.stream.suspects import DEATHS, Suspects
 from stream_validator.stream.topic_schemas import schema_id
 from stream_validator.stream.topics import ASSESSMENT, Topics
 
@@ -71,8 +72,9 @@ def chunks(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
 class Assessor:
     """Judges messages. Everything in it belongs to one thread: parser, compiled schemas, verifier."""
 
-    def __init__(self, config: JudgeConfig, topics: Topics, index: RegistryIndex) -> None:
+    def __init__(self, config: JudgeConfig, topics: Topics, index: RegistryIndex, suspects: Suspects) -> None:
         self._judge = Judge(config, index)
+        self._suspects = suspects
         self._topic = topics.assessment
         self._dead = topics.deadletter
 
@@ -81,8 +83,12 @@ class Assessor:
         begun = time.perf_counter()
         self._judge.index = index
         found = Assessed()
-        for message in messages:
-            self._message(message, found)
+        alone = any(self._suspects.suspected(message) for message in messages)
+        for group in [[message] for message in messages] if alone else [messages]:
+            self._suspects.begin(group)
+            for message in group:
+                self._message(message, found)
+            self._suspects.done(group)
         found.seconds = time.perf_counter() - begun
         return found
 
@@ -92,6 +98,10 @@ class Assessor:
 
     def _message(self, message: Message, found: Assessed) -> None:
         value = message.value
+        if self._suspects.given_up(message):
+            found.documents += 1
+            self._die(message, "internal", f"judging it has ended the process {DEATHS} times", found, None)
+            return
         if value is None or not lots.is_lot(value):
             self._document(message, value or b"", None, "", found)
             return

@@ -8,7 +8,6 @@ raised is at hand: a wrong password, an authority that is not trusted and a brok
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import re
 import socket
@@ -39,6 +38,8 @@ CLIENT_ID: Final = "stream-validator"
 MAX_REQUEST: Final = 2_097_152
 #: Reasons that say more than that nobody is there, the most telling first: shown when brokers fail differently.
 _TELLING: Final[tuple[Reason, ...]] = ("authentication", "certificate", "tls", "protocol", "advertised", "no_answer")
+#: Seconds in which the loop is rid of a connection that failed.
+_CLOSING: Final = 0.05
 _ERRNO = re.compile(r"\[Errno ([0-9]+)\]")
 #: Reasons that time may cure.
 PASSING: Final[frozenset[Reason]] = frozenset({"unreachable", "no_answer", "advertised"})
@@ -103,7 +104,7 @@ def producer_options(settings: Settings) -> dict[str, Any]:
     """Keyword arguments of the pipeline's producers: idempotent, acknowledged by all replicas, in batches."""
     return client_options(settings) | {
         "acks": "all",
-        "enable_idempotence": True,
+        "enable_idempotence": settings.idempotence,
         "compression_type": None if settings.compression == "none" else settings.compression,
         "linger_ms": round(settings.linger * 1000),
         "max_batch_size": settings.producer_batch_bytes,
@@ -198,11 +199,18 @@ async def _brokers(server: str, options: dict[str, Any]) -> list[str]:
         try:
             metadata = await connection.send(MetadataRequest([]))
         finally:
-            with contextlib.suppress(OSError):
-                await connection.close()
+            await _closed(connection.close())
     except (OSError, KafkaError, TimeoutError) as error:
+        # aiokafka has closed it; the loop still has to.
+        await asyncio.sleep(_CLOSING)
         raise explain(server, error, options) from None
     return [f"{broker[1]}:{broker[2]}" for broker in metadata.brokers]
+
+
+async def _closed(waiting: asyncio.Future[None] | None) -> None:
+    """Wait a moment for the end of a connection: with TLS a peer that is silent would hold it for half a minute."""
+    if waiting is not None:
+        await asyncio.wait([waiting], timeout=1.0)
 
 
 def explain(server: str, error: BaseException, options: dict[str, Any]) -> ConnectionProblem:

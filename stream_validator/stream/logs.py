@@ -1,75 +1,56 @@
-"""The worker's log: one JSON object a line (or text for people), from our own code and from the libraries alike.
+"""The worker's log: the product's own, and of the libraries only what is worth a line, now and then.
 
-Nothing of a document is logged: positions, counts, kinds and versions only. Messages of the libraries are cut, their
-tracebacks are left out below ``DEBUG``: an exception may quote what it failed on.
+A broker that is away makes aiokafka say so twenty times a second, for as long as it is away.
 """
 
 from __future__ import annotations
 
 import logging
-import sys
-from collections.abc import MutableMapping
-from typing import Any, Final
+import time
+from collections.abc import Callable
+from typing import Final
 
-import structlog
-
+from stream_validator import logs
 from stream_validator.settings import Settings
 
 #: Libraries that tell every step at INFO.
-_TALKATIVE: Final = ("faust", "mode", "aiokafka", "kafka", "asyncio", "kafka.coordinator")
+LIBRARIES: Final = ("faust", "mode", "aiokafka", "kafka", "asyncio", "stream_validator.stream.recovery_fix")
 #: What Faust warns of in every start although it was asked for (topics are made by ``topics apply``).
-_ASKED_FOR: Final = "Topic creation disabled"
-_LONGEST: Final = 500
+_ASKED_FOR: Final = ("Topic creation disabled",)
+#: Seconds between two lines of a library that say the same.
+_APART: Final = 10.0
+_REMEMBERED: Final = 1000
 
 
-class _NotAskedFor(logging.Filter):
+class Throttle(logging.Filter):
+    """Lets the same message of a library through once in a while, with the number of those that were left out."""
+
+    def __init__(self, apart: float = _APART, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._apart = apart
+        self._clock = clock
+        self._said: dict[tuple[str, str], tuple[float, int]] = {}
+
     def filter(self, record: logging.LogRecord) -> bool:
-        return _ASKED_FOR not in str(record.msg)
-
-
-def _short(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """One line, of bounded length."""
-    text = " ".join(str(event.get("event", "")).split())
-    event["event"] = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return event
-
-
-def _without_traceback(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    info = event.pop("exc_info", None)
-    if isinstance(info, tuple) and info[0] is not None:
-        event["exception"] = info[0].__name__
-    return event
+        """See :class:`logging.Filter`."""
+        if not record.name.startswith(LIBRARIES):
+            return True
+        now, what = self._clock(), (record.name, str(record.msg))
+        last, left_out = self._said.get(what, (-self._apart, 0))
+        if now - last < self._apart:
+            self._said[what] = (last, left_out + 1)
+            return False
+        if len(self._said) >= _REMEMBERED:
+            self._said.clear()
+        self._said[what] = (now, 0)
+        if left_out:
+            record.msg = f"{record.msg} (and {left_out} times before)"
+        return True
 
 
 def configure(settings: Settings) -> None:
     """Send everything that is logged in this process to stderr, in the form and from the level of ``settings``."""
-    level = logging.getLevelNamesMapping()[settings.log_level]
-    debug = level <= logging.DEBUG
-    shared: list[Any] = [
-        structlog.stdlib.add_logger_name,
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    render: Any
-    if settings.log_format == "json":
-        render = structlog.processors.JSONRenderer()
-    else:
-        render = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    last = [structlog.processors.format_exc_info] if debug else [_without_traceback]
-    formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=shared,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, _short, *last, render],
-    )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(formatter)
-    handler.addFilter(_NotAskedFor())
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(level)
-    for name in _TALKATIVE:
-        logging.getLogger(name).setLevel(level if debug else max(level, logging.WARNING))
-    structlog.configure(
-        processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=True,
-    )
+    logs.configure(settings.log_level, settings.log_format, quiet=LIBRARIES, without=_ASKED_FOR)
+    if settings.log_level != "DEBUG":
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(Throttle())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 
@@ -26,6 +26,8 @@ class Stats:
     dead_letters: Counter[str] = field(default_factory=Counter)
     #: Messages left alone because their partition was being handed over; whoever has it next sees them again.
     handed_over: int = 0
+    #: Next offset after the last acknowledged message, by topic and partition.
+    done: dict[tuple[str, int], int] = field(default_factory=dict)
     #: Version of the register that judges now, and how many have been taken up.
     registry_version: str | None = None
     registry_as_of: str | None = None
@@ -39,8 +41,12 @@ class Stats:
 
     def as_fields(self) -> dict[str, Any]:
         """For a line of the log: seconds rounded, counters as plain mappings."""
-        fields = asdict(self)
-        return {
-            name: round(value, 3) if isinstance(value, float) else dict(value) if isinstance(value, Counter) else value
-            for name, value in fields.items()
-        }
+        found: dict[str, Any] = {}
+        for one in fields(self):
+            if one.name == "done":
+                continue
+            value = getattr(self, one.name)
+            if isinstance(value, Counter):
+                value = dict(sorted(value.items()))
+            found[one.name] = round(value, 3) if isinstance(value, float) else value
+        return found

@@ -80,21 +80,28 @@ class Recovering:
 
 
 class Watchdog:
-    """Looks at the cluster every few seconds. ``bark`` is called once with what is wrong: it ends the process."""
+    """Looks at the cluster every few seconds. ``bark`` is called once with what is wrong: it ends the process.
+
+    ``done`` are the next offsets after what the worker has acknowledged, by topic and partition.
+    """
 
     def __init__(
-        self, settings: Settings, app: Any, topics: Iterable[str], taken: Callable[[], int], bark: Callable[[str], None]
+        self,
+        settings: Settings,
+        app: Any,
+        topics: Iterable[str],
+        done: Mapping[tuple[str, int], int],
+        bark: Callable[[str], None],
     ) -> None:
         self._settings = settings
         self._app = app
         self._topics = frozenset(topics)
-        self._taken = taken
+        self._done = done
         self._bark = bark
         self._limit = settings.stall_timeout
         self._progress = Progress(settings.stall_timeout)
         self._recovering = Recovering(settings.stall_timeout)
         self._log = structlog.get_logger("watchdog")
-        self._last_taken = 0
 
     async def run(self) -> None:
         """Watch until cancelled. A cluster that does not answer is not the worker's fault: that look is skipped."""
@@ -130,7 +137,6 @@ class Watchdog:
         own = [TopicPartition(*tp) for tp in self._app.consumer.assignment() if tp.topic in self._topics]
         if not own:
             return None
-        taken = self._taken()
         first = await consumer.beginning_offsets(own)
         end = await consumer.end_offsets(own)
         committed = await admin.list_consumer_group_offsets(self._settings.application_id, partitions=own)
@@ -140,12 +146,12 @@ class Watchdog:
             )
             for tp in own
         }
-        moved, self._last_taken = taken != self._last_taken, taken
         still = self._progress.look(now, places)
         if not still:
             return None
-        names = ", ".join(f"{tp.topic}[{tp.partition}]" for tp in still[:4])
-        what = "messages flow but nothing is committed" if moved else "messages are there but none are taken"
+        worked = [tp for tp in still if self._done.get((tp.topic, tp.partition), 0) > (places[tp].committed or 0)]
+        what = "messages are worked on and nothing is committed" if worked else "messages are there and none are taken"
+        names = ", ".join(f"{tp.topic}[{tp.partition}]" for tp in (worked or still)[:4])
         return f"{what} for {self._limit:g} s: {names}"
 
     def _handing_over(self) -> Any:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import structlog
-from faust.tables import TableManager
 
 from stream_validator import __version__
 from stream_validator.errors import RegistryError, UsageError
 from stream_validator.law import catalogue as law
 from stream_validator.settings import Settings
-from stream_validator.stream import logs
+from stream_validator.stream import header_fix, logs, recovery_fix
 from stream_validator.stream.agents import Documents, Ledger
 from stream_validator.stream.app import add_agent, build_app, on_rebalance
 from stream_validator.stream.assessing import Assessor, judge_config
@@ -26,9 +27,9 @@ from stream_validator.stream.checks import check_topics, own_folder
 from stream_validator.stream.folding import Folder
 from stream_validator.stream.gate import Gate, now
 from stream_validator.stream.outputs import Outputs
-from stream_validator.stream.recovery_fix import HoldingTableManager
 from stream_validator.stream.register import Register
 from stream_validator.stream.stats import Stats
+from stream_validator.stream.suspects import Suspects
 from stream_validator.stream.tables import LedgerTable
 from stream_validator.stream.topics import Topics
 from stream_validator.stream.watchdog import Watchdog, watch_loop
@@ -38,8 +39,6 @@ STAGES: Final[tuple[StageName, ...]] = ("assess", "ledger")
 
 #: A crash: something else than this process decides to start it again.
 CRASHED: Final = 1
-#: Seconds for which a cluster that is just starting is waited for.
-_WAIT: Final = 30.0
 #: Seconds to finish what is in hand when partitions are handed over: the group waits so long for a member (60 s).
 _HAND_OVER: Final = 40.0
 #: Seconds to finish it when the worker is told to end, and for Faust to end after that.
@@ -48,18 +47,13 @@ _CLOSE: Final = 8.0
 
 
 class Worker:
-    """A worker under ``settings``. ``stages`` leaves one out in measurements; ``table_manager`` is Faust's or ours."""
+    """A worker under ``settings``. ``stages`` leaves one out, for measurements; ``stock`` leaves Faust its faults."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        stages: Collection[StageName] = STAGES,
-        table_manager: type[TableManager] = HoldingTableManager,
-    ) -> None:
+    def __init__(self, settings: Settings, stages: Collection[StageName] = STAGES, *, stock: bool = False) -> None:
         self.settings = settings
         self.stats = Stats()
         self._stages = stages
-        self._table_manager = table_manager
+        self._stock = stock
         self._topics = Topics(settings)
         self._log = structlog.get_logger("worker")
         self._stop = asyncio.Event()
@@ -74,9 +68,13 @@ class Worker:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         with own_folder(self.settings.data_dir):
-            if await self._unless_stopped(check_topics(self.settings, self._topics, wait=_WAIT)):
+            if await self._unless_stopped(self._check()):
                 return 0
             return await self._with_register()
+
+    async def _check(self) -> None:
+        # A cluster that is just starting is waited for as long as one that is away for a moment.
+        await check_topics(self.settings, self._topics, wait=self.settings.request_timeout)
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, Any]) -> bool:
         """Run ``work`` to its end. True when the worker was told to stop first."""
@@ -121,7 +119,7 @@ class Worker:
     async def _work(self, register: Register, judging: ThreadPoolExecutor) -> int:
         loop = asyncio.get_running_loop()
         settings, topics = self.settings, self._topics
-        app = build_app(settings, self._table_manager)
+        app = build_app(settings, stock=self._stock)
         app.loop = loop
         gate = Gate(lambda: app.consumer_generation_id, settings.session_timeout)
         outputs = Outputs(settings)
@@ -129,7 +127,8 @@ class Worker:
         sources: list[str] = []
         if "assess" in self._stages:
             config = judge_config(settings)
-            assessor = await loop.run_in_executor(judging, Assessor, config, topics, register.index)
+            suspects = Suspects(settings.data_dir)
+            assessor = await loop.run_in_executor(judging, Assessor, config, topics, register.index, suspects)
             documents = Documents(assessor, lambda: register.index, judging, outputs, gate, self.stats, self._fail)
             add_agent(app, settings, "documents", topics.document, documents)
             sources.append(topics.document)
@@ -141,10 +140,11 @@ class Worker:
 
         async def hand_over() -> None:
             await gate.close(_HAND_OVER)
+            await recovery_fix.hold(app)
             await app.consumer.commit()
 
         on_rebalance(app, hand_over, gate.reopen)
-        watchdog = Watchdog(settings, app, sources, lambda: self.stats.messages + self.stats.folded, self._bark)
+        watchdog = Watchdog(settings, app, sources, self.stats.done, self._bark)
         await outputs.start()
         self._guard(gate.keep_ticking())
         watch_loop(lambda: gate.ticked, now, settings.stall_timeout, self._bark)
@@ -166,6 +166,8 @@ class Worker:
             return 0
         if isinstance(error, UsageError | RegistryError):
             raise error
+        for name in ("faust", "mode", "asyncio"):  # what they say of their own end buries the reason
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._log.error("crashed", error=type(error).__name__, why=" ".join(str(error).split())[:300])
         return CRASHED
 
@@ -178,7 +180,7 @@ class Worker:
         except Exception as error:
             await self._fail(error)
             return
-        self._log.info("ready", version=__version__, group=self.settings.application_id)
+        self._log.info("ready", version=__version__, group=self.settings.application_id, cpu=_cpu())
 
     async def _until_over(self, app: Any) -> None:
         waiting = {asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(app.wait_until_stopped())}
@@ -202,12 +204,17 @@ class Worker:
                 await app.consumer.commit()
                 await app.stop()
                 await outputs.stop()
-        self._log.info("stopped", **self.stats.as_fields())
+        self._log.info("stopped", cpu=_cpu(), **self.stats.as_fields())
 
     def _bark(self, why: str) -> None:
         """End the process, whatever it is doing. Called from any thread."""
         self._log.critical("ending a worker that stands still", why=why)
         leave(CRASHED)
+
+
+def _cpu() -> float:
+    """Seconds of processor that this process has used."""
+    return round(time.process_time(), 3)
 
 
 def leave(code: int) -> NoReturn:
@@ -220,6 +227,7 @@ def leave(code: int) -> NoReturn:
 def run(settings: Settings) -> int:
     """Run a worker in this process and return its exit code. Raises what :meth:`Worker.run` raises."""
     logs.configure(settings)
+    header_fix.install()
 
     async def body() -> int:
         return await Worker(settings).run()

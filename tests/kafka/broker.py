@@ -14,11 +14,13 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -78,9 +80,48 @@ def answers(port: int, timeout: float = 1.0) -> bool:
     return len(head) == 12 and int.from_bytes(head[8:], "big") >= 1
 
 
-def die_with_parent() -> None:
+def shakes_hands(port: int, context: ssl.SSLContext, timeout: float = 2.0) -> bool:
+    """True when a TLS handshake succeeds."""
+    try:
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout) as plain,
+            context.wrap_socket(plain, server_hostname="localhost"),
+        ):
+            return True
+    except OSError:
+        return False
+
+
+def _die_with_parent() -> None:
     """No orphan broker when the test process is killed (Linux; PR_SET_PDEATHSIG)."""
     ctypes.CDLL("libc.so.6", use_errno=True).prctl(1, signal.SIGKILL)
+
+
+class Spawner:
+    """Starts processes that die with this one.
+
+    Linux sends that signal when the *thread* ends that started the process, and a test may well start a broker from a
+    thread of its own: all are started from one thread that lives as long as this object.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1)
+
+    def start(self, command: list[str], out: Path) -> subprocess.Popen[bytes]:
+        """Start ``command``; what it prints is appended to ``out``."""
+
+        def spawn() -> subprocess.Popen[bytes]:
+            with out.open("ab") as stream:
+                return subprocess.Popen(
+                    command,
+                    stdout=stream,
+                    stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL,
+                    start_new_session=True,
+                    preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+                )
+
+        return self._thread.submit(spawn).result()
 
 
 class ApacheKafka:
@@ -94,6 +135,7 @@ class ApacheKafka:
         self.folder = folder
         self.user = User()
         self._classes = classes
+        self._spawner = Spawner()
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         kept = folder / "ports.json"
@@ -225,21 +267,20 @@ class ApacheKafka:
         options = [f"-XX:SharedArchiveFile={archive}"] if self._classes and archive.exists() else []
         command = self._java(options + self._extra(), "kafka.Kafka", str(properties))
         begun = time.monotonic()
-        with (self.folder / "broker.out").open("ab") as out:
-            process = self._process = subprocess.Popen(
-                command,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                preexec_fn=die_with_parent if sys.platform == "linux" else None,
-            )
+        process = self._process = self._spawner.start(command, self.folder / "broker.out")
         while time.monotonic() - begun < timeout and process.poll() is None:
-            if answers(self.ports.plain):
+            if self.ready():
                 return time.monotonic() - begun
             time.sleep(0.03)
         self.kill()
         raise BrokerUnavailable(f"Apache Kafka did not start: {self.tail()}")
+
+    def ready(self) -> bool:
+        """Every listener answers. Those with TLS open later than the plain one."""
+        context = ssl.create_default_context(cafile=str(self.certificates.ca))
+        return answers(self.ports.plain) and all(
+            shakes_hands(port, context) for port in (self.ports.sasl, self.ports.tls)
+        )
 
     def _extra(self) -> list[str]:
         """JVM options of this start only."""

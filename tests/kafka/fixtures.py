@@ -44,12 +44,16 @@ class Kafka:
 
     def settings(self, **given: Any) -> Settings:
         """Settings for this broker: few partitions, one copy, this test's prefix; ``given`` first."""
-        own = {"bootstrap_servers": self.bootstrap, "topic_prefix": self.prefix}
+        own: dict[str, Any] = {
+            "bootstrap_servers": self.bootstrap,
+            "topic_prefix": self.prefix,
+            "idempotence": self.is_apache,
+        }
         return Settings(**(own | {"partitions": 4, "replication_factor": 1} | given))
 
     def environment(self, **given: str) -> dict[str, str]:
         """The same as variables for a process of its own (``os.environ`` is not in it)."""
-        own = {"BOOTSTRAP_SERVERS": self.bootstrap, "TOPIC_PREFIX": self.prefix}
+        own = {"BOOTSTRAP_SERVERS": self.bootstrap, "TOPIC_PREFIX": self.prefix, "IDEMPOTENCE": str(self.is_apache)}
         fields = own | {"PARTITIONS": "4", "REPLICATION_FACTOR": "1"} | given
         return {f"STREAM_VALIDATOR_{name.upper()}": value for name, value in fields.items()}
 
@@ -59,7 +63,7 @@ def new_prefix() -> str:
     return f"t{uuid.uuid4().hex[:8]}-"
 
 
-def _start(folder: Path) -> tuple[Kafka | None, list[str]]:
+def start(folder: Path) -> tuple[Kafka | None, list[str]]:
     """The first broker of the order that works, and why those before it do not."""
     given = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
     if given:
@@ -99,7 +103,7 @@ class Started:
 @pytest.fixture(scope="session")
 def kafka_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """The session's one broker. Tests use ``kafka`` and so on, which say what took part."""
-    found, why = _start(tmp_path_factory.mktemp("kafka"))
+    found, why = start(tmp_path_factory.mktemp("kafka"))
     yield Started(found, why)
     if found is not None and found.broker is not None:
         found.broker.stop()
@@ -110,8 +114,7 @@ def kafka_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]
 def _take(started: Started, require_component: RequireComponent, *, apache: bool) -> Kafka:
     found = started.kafka
     if found is None or (apache and not found.is_apache):
-        why = "; ".join(started.why) or f"{found.name if found else 'nothing'} is not enough"
-        require_component(f"{_APACHE} ({why})", False)
+        require_component("; ".join(started.why) or f"{_APACHE}: {found.name if found else 'nothing'} ran", False)
         raise AssertionError("require_component lets nobody through")
     require_component(found.name, True, found.version)
     if found.broker is not None and not found.broker.running:

@@ -16,7 +16,7 @@ import yaml
 
 from stream_validator.cli import app
 from stream_validator.settings import PREFIX, Settings, SettingsError, load_settings, variables
-from tests.kafka.broker import ApacheKafka, answers, free_ports
+from tests.kafka.broker import ApacheKafka, answers
 from tests.kafka.fixtures import Kafka
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -196,10 +196,13 @@ def test_workers_are_found_by_prometheus_and_prometheus_by_grafana() -> None:
     scraped = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text("utf-8"))["scrape_configs"]
     (job,) = [one for one in scraped if one["job_name"] == "worker"]
     assert job["dns_sd_configs"] == [{"names": ["worker"], "type": "A", "port": port, "refresh_interval": "10s"}]
-    assert f":{port}/health" in worker["healthcheck"]["test"][-1]
+    assert f":{port}/readyz" in worker["healthcheck"]["test"][-1]
     sources = yaml.safe_load((ROOT / "deploy/grafana/provisioning/datasources/prometheus.yml").read_text("utf-8"))
     assert [one["url"] for one in sources["datasources"]] == ["http://prometheus:9090"]
     assert "prometheus" in services("docker-compose.yml")
+    provider = yaml.safe_load(next((ROOT / "deploy/grafana/provisioning/dashboards").glob("*.yml")).read_text("utf-8"))
+    mounted = {volume.split(":")[1] for volume in services("docker-compose.yml")["grafana"]["volumes"]}
+    assert {one["options"]["path"] for one in provider["providers"]} <= mounted
 
 
 def kafka_properties() -> dict[str, str]:
@@ -234,11 +237,12 @@ class _Composed(ApacheKafka):
         assert found["log.dirs"] == "/var/lib/kafka/data"
         return found | {"log.dirs": self.folder / "logs"}
 
+    def ready(self) -> bool:
+        return answers(self.ports.plain) and answers(self.ports.sasl)
+
 
 def test_the_broker_starts_with_these_settings(apache_kafka: Kafka, tmp_path: Path) -> None:
     if apache_kafka.broker is None:
         pytest.skip("a given cluster says nothing about starting one")
     with _Composed(tmp_path / "composed") as broker:
-        assert answers(broker.ports.plain)
-        assert answers(broker.ports.sasl)
-    assert free_ports(1)
+        assert broker.running

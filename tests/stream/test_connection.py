@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -181,17 +182,25 @@ def test_what_an_error_means(error: BaseException, reason: str, words: str) -> N
 async def listening(answer: bytes | None) -> AsyncIterator[str]:
     """A port that is no broker: says ``answer`` to whatever comes, or nothing at all."""
 
+    over = asyncio.Event()
+    serving: set[asyncio.Task[None]] = set()
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.add(asyncio.current_task())  # type: ignore[arg-type]
         await reader.read(1)
         if answer is None:
-            await asyncio.sleep(3)
+            await over.wait()
         else:
             writer.write(answer)
         writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        over.set()
+        await asyncio.gather(*serving)
 
 
 @pytest.mark.parametrize(
@@ -199,11 +208,12 @@ async def listening(answer: bytes | None) -> AsyncIterator[str]:
     [(None, "no_answer"), (b"", "protocol"), (b"HTTP/1.1 400 Bad Request\r\n\r\n", "protocol")],
 )
 def test_a_port_that_is_no_broker(answer: bytes | None, reason: str) -> None:
-    async def run() -> None:
+    async def run() -> ConnectionProblem:
         async with listening(answer) as server:
-            await check_connection(settings(bootstrap_servers=server), timeout=1)
+            with pytest.raises(ConnectionProblem) as caught:
+                await check_connection(settings(bootstrap_servers=server), timeout=1)
+        return caught.value
 
-    with pytest.raises(ConnectionProblem) as caught:
-        asyncio.run(run())
-    assert caught.value.reason == reason
-    assert "\n" not in str(caught.value)
+    problem = asyncio.run(run())
+    assert problem.reason == reason
+    assert "\n" not in str(problem)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from stream_validator.settings import Settings
 from stream_validator.stream.connection import (
@@ -104,8 +109,6 @@ def test_produce_and_consume_with_tls(own_kafka: OwnKafka, how: str) -> None:
     topic = f"{settings.topic_prefix}anything"
 
     async def run() -> list[tuple[bytes | None, bytes | None]]:
-        from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-
         admin = AIOKafkaAdminClient(**client_options(settings))
         await admin.start()
         await admin.create_topics([NewTopic(topic, 2, 1)])
@@ -143,3 +146,81 @@ def test_waits_for_a_broker_that_comes_up(own_kafka: OwnKafka) -> None:
     with pytest.raises(ConnectionProblem, match="Connection refused"):
         asyncio.run(check_connection(own_kafka.kafka.settings(), timeout=2))
     assert asyncio.run(run()) == 1
+
+
+_FAUST_APP = """
+import os
+import sys
+import faust
+from stream_validator.settings import load_settings
+from stream_validator.stream.connection import faust_broker, faust_credentials
+
+settings = load_settings()
+app = faust.App(
+    settings.application_id,
+    broker=faust_broker(settings),
+    broker_credentials=faust_credentials(settings),
+    store="memory://",
+    datadir=sys.argv.pop(1),
+    topic_disable_leader=True,
+    web_enabled=False,
+)
+source = app.topic(settings.topic_prefix + "anything", value_serializer="raw", key_serializer="raw")
+
+
+@app.agent(source)
+async def read(stream):
+    async for value in stream:
+        os.write(1, b"SEEN " + value + b"\\n")  # print would go to the log
+
+
+app.main()
+"""
+
+
+def test_faust_is_let_in(own_kafka: OwnKafka, tmp_path: Path) -> None:
+    """A worker of Faust's, with credentials made from the same settings, reads what was sent."""
+    broker = own_kafka.broker
+    settings = own_kafka.sasl_settings()
+    topic = f"{settings.topic_prefix}anything"
+
+    async def send() -> None:
+        admin = AIOKafkaAdminClient(**client_options(settings))
+        await admin.start()
+        await admin.create_topics([NewTopic(topic, 1, 1)])
+        await admin.close()
+        async with AIOKafkaProducer(**producer_options(settings)) as producer:
+            await producer.send_and_wait(topic, b"hello")
+
+    asyncio.run(send())
+    environment = own_kafka.kafka.environment(
+        bootstrap_servers=broker.sasl_bootstrap,
+        security_protocol="SASL_SSL",
+        sasl_username=broker.user.name,
+        sasl_password=broker.user.password,
+        ssl_ca_file=str(broker.certificates.ca),
+    )
+    (tmp_path / "app.py").write_text(_FAUST_APP)
+    process = subprocess.Popen(
+        [sys.executable, "app.py", str(tmp_path / "data"), "worker", "-l", "error"],
+        cwd=tmp_path,
+        env=os.environ | environment | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    watchdog = threading.Timer(60, process.kill)
+    watchdog.start()
+    try:
+        printed = []
+        for line in process.stdout:
+            printed.append(line)
+            if "SEEN hello" in line:
+                break
+        assert any("SEEN hello" in line for line in printed), "".join(printed)
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.wait(10)
+        process.stdout.close()

@@ -4,47 +4,56 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from typer.testing import CliRunner
 
+from stream_validator.commands.topics import app
+from stream_validator.errors import StreamValidatorError
 from stream_validator.settings import Settings
 from stream_validator.stream import admin as admins
 from stream_validator.stream.admin import AdminError, Applied, Present
 from stream_validator.stream.connection import client_options
-from stream_validator.stream.topics import Topics
+from stream_validator.stream.topics import Topics, folder
 from tests.kafka.broker import free_ports
 from tests.kafka.fixtures import Kafka, OwnKafka
 
-
-def run(kafka: Kafka, *words: str, **given: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("STREAM_VALIDATOR_")}
-    return subprocess.run(
-        [sys.executable, "-c", _TOPICS, *words],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env=environment | kafka.environment(**given) | {"COLUMNS": "200"},
-    )
+Run: TypeAlias = Callable[..., "Done"]
 
 
-#: Only this command, so that these tests do not wait for the others to be imported.
-_TOPICS = """
-import sys
-from stream_validator.commands.topics import app
-from stream_validator.errors import StreamValidatorError
-try:
-    app()
-except StreamValidatorError as error:
-    print(f"stream-validator: {error}", file=sys.stderr)
-    sys.exit(2)
-"""
+class Done(NamedTuple):
+    """What a command did."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """``stream-validator topics WORDS`` under the settings of a broker, ended as the command line ends it."""
+    for name in os.environ:
+        if name.startswith("STREAM_VALIDATOR_") and not name.startswith("STREAM_VALIDATOR_TEST_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def act(kafka: Kafka, *words: str, **given: str) -> Done:
+        result = CliRunner().invoke(app, words, env=kafka.environment(**given))
+        if isinstance(result.exception, StreamValidatorError):
+            return Done(2, result.stdout, f"stream-validator: {result.exception}\n")
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return Done(result.exit_code, result.stdout, result.stderr)
+
+    return act
 
 
 def present(settings: Settings) -> dict[str, Present]:
@@ -159,7 +168,7 @@ def test_partitions_are_raised_only_when_asked_and_never_lowered(apache_kafka: K
     assert present(more)[Topics(more).document].partitions == 3
 
 
-def test_the_commands(apache_kafka: Kafka) -> None:
+def test_the_commands(apache_kafka: Kafka, run: Run) -> None:
     count = len(Topics(apache_kafka.settings()).topics)
     document = Topics(apache_kafka.settings()).document
 
@@ -225,7 +234,7 @@ def test_a_topic_that_was_made_by_hand(apache_kafka: Kafka) -> None:
     assert present(settings)[Topics(settings).registry].config["cleanup.policy"] == "compact"
 
 
-def test_nobody_there(kafka: Kafka) -> None:
+def test_nobody_there(kafka: Kafka, run: Run) -> None:
     (port,) = free_ports(1)
     done = run(kafka, "diff", bootstrap_servers=f"127.0.0.1:{port}")
     assert done.returncode == 2
@@ -233,7 +242,7 @@ def test_nobody_there(kafka: Kafka) -> None:
     assert done.stdout == ""
 
 
-def test_wrong_password_and_wrong_authority(own_kafka: OwnKafka) -> None:
+def test_wrong_password_and_wrong_authority(own_kafka: OwnKafka, run: Run) -> None:
     broker = own_kafka.broker
     given = {
         "bootstrap_servers": broker.sasl_bootstrap,
@@ -252,3 +261,48 @@ def test_wrong_password_and_wrong_authority(own_kafka: OwnKafka) -> None:
     assert foreign.returncode == 2
     assert len(foreign.stderr.splitlines()) == 1
     assert "STREAM_VALIDATOR_SSL_CA_FILE" in foreign.stderr
+
+
+def test_a_whole_process_ends_with_one_line(kafka: Kafka) -> None:
+    (port,) = free_ports(1)
+    program = "from stream_validator.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "topics", "diff"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=os.environ | kafka.environment(bootstrap_servers=f"127.0.0.1:{port}"),
+    )
+    assert done.returncode == 2
+    assert done.stderr == f"stream-validator: 127.0.0.1:{port}: cannot be reached: Connection refused\n"
+
+
+def test_the_plan_needs_no_cluster(run: Run, kafka: Kafka) -> None:
+    (port,) = free_ports(1)
+    done = run(kafka, "describe", "--offline", bootstrap_servers=f"127.0.0.1:{port}", partitions="7")
+    assert done.returncode == 0
+    assert "7" in done.stdout
+    wrong = run(kafka, "describe", "nfe.documents", "--offline", "--lang", "en")
+    assert wrong.returncode == 2
+    assert "there is no topic nfe.documents" in wrong.stderr
+
+
+def test_a_setting_that_is_wrong(run: Run, kafka: Kafka) -> None:
+    done = run(kafka, "diff", partitions="many")
+    assert done.returncode == 2
+    assert done.stderr.startswith("stream-validator: STREAM_VALIDATOR_PARTITIONS: ")
+
+
+def test_build_says_what_is_stale(run: Run, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "topics"
+    shutil.copytree(folder(), place)
+    monkeypatch.setattr("stream_validator.stream.topics._PLACES", (place,))
+    stale = place / "glp.registry.v1" / "schema.json"
+    stale.write_text("{}", "utf-8")
+    checked = run(kafka, "build", "--check", "--lang", "en")
+    assert checked.returncode == 1
+    assert checked.stderr == f"{stale}: stale; run stream-validator topics build\n"
+    assert stale.read_text("utf-8") == "{}"
+    assert run(kafka, "build").returncode == 0
+    assert run(kafka, "build", "--check") == Done(0, "", "")

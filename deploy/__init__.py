@@ -1,0 +1,1 @@
+"""What runs the product: images, compose files, Prometheus, Grafana."""

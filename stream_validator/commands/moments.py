@@ -1,0 +1,51 @@
+"""Moments as operators give and read them: civil time of Brasília where no offset is given."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Final
+
+from stream_validator.errors import UsageError
+from stream_validator.registry.anp import parse_date
+
+#: Civil time of Brasília (no daylight saving since 2019).
+BRASILIA: Final = dt.timezone(dt.timedelta(hours=-3))
+_AGO = re.compile(r"([0-9]{1,6})([smhd])\Z", re.ASCII)
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def moment(option: str, text: str | None, now: dt.datetime | None = None) -> int | None:
+    """Milliseconds since 1970 of a day (its beginning), a date and time, or a while ago (``90s 30m 12h 7d``).
+
+    Raises :class:`UsageError`.
+    """
+    if text is None:
+        return None
+    if found := _AGO.match(text):
+        then = (now or dt.datetime.now(dt.UTC)) - dt.timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+    else:
+        then = _written(option, text)
+    return round(then.timestamp() * 1000)
+
+
+def _written(option: str, text: str) -> dt.datetime:
+    try:
+        if (day := parse_date(text)) is not None:
+            return dt.datetime.combine(day, dt.time(), BRASILIA)
+        then = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"{option} {text}: a day (2026-11-30), a day and time (2026-11-30T14:00), or 90s 30m 12h 7d ago"
+        ) from None
+    return then if then.tzinfo is not None else then.replace(tzinfo=BRASILIA)
+
+
+def shown(milliseconds: int) -> str:
+    """A moment in civil time of Brasília: ``2026-11-30 14:00:05``."""
+    return f"{dt.datetime.fromtimestamp(milliseconds / 1000, BRASILIA):%Y-%m-%d %H:%M:%S}"
+
+
+def instant(milliseconds: int) -> str:
+    """The same for machines: ISO 8601 in UTC."""
+    return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC).isoformat(timespec="milliseconds")
