@@ -113,10 +113,11 @@ class Judge:
                     results.append(self._event(one))
                 else:
                     results.append(one)
-            except UnreadableDocumentError as error:
+            except Exception as error:  # whatever one document does, the others of its file are judged
+                refusal = error if isinstance(error, UnreadableDocumentError) else _internal(error)
                 if len(located) == 1:
-                    raise
-                results.append(Unread(error.kind, error.message))
+                    raise refusal from error
+                results.append(Unread(refusal.kind, refusal.message))
         return tuple(results)
 
     def _signature(self, one: Document | Event, tag: str) -> SignatureFacts | None:
@@ -192,6 +193,11 @@ class Judge:
             check.result,
             ledger_input(one, facts, signature, trusted=trusted),
         )
+
+
+def _internal(error: Exception) -> UnreadableDocumentError:
+    """A fault of ours, named by its type alone: its text may quote the document."""
+    return UnreadableDocumentError("internal", f"the judgement failed ({type(error).__name__})")
 
 
 def _moment(written: str, day: dt.date) -> dt.datetime:

@@ -206,6 +206,8 @@ def _protocol(element: etree._Element | None) -> ProtocolFacts | None:
 
 def civil_day(text: str) -> dt.date | None:
     """The civil day of ``dhEmi``/``dEmi`` as written, at its own offset; None when it is none of this century."""
+    if text[4:5] != "-" or text[7:8] != "-":
+        return None
     try:
         if len(text) > 10:
             dt.datetime.fromisoformat(text)
@@ -238,7 +240,7 @@ def read_invoice(document: Document) -> Invoice:
     issued_at = (ide.get("dhEmi") or ide.get("dEmi") or "").strip()[:60]
     day = civil_day(issued_at)
     if day is None:
-        raise UnreadableDocumentError("bad_date", f"the day of issue {issued_at[:40]!r} is not a date")
+        raise UnreadableDocumentError("bad_date", "the day of issue is not a date")
     layout = (document.info.get("versao") or "")[:10]
     issuer = _party(sections.get("emit"), "enderEmit") or PartyFacts(None, False, None, None)
     return Invoice(

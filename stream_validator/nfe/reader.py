@@ -26,6 +26,8 @@ _XML = "{http://www.w3.org/XML/1998/namespace}"
 
 #: Packages in packages in packages: beyond this the inner one is refused.
 MAX_NESTING = 4
+#: Attributes, and namespaces in scope, of the elements that a signature is checked over.
+MAX_NAMES = 64
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -136,7 +138,7 @@ class Reader:
             if len(packed) or not packed.text:
                 continue
             try:
-                inner = _unpack(packed)
+                inner = _unpack(packed, name)
                 if inner is not None:
                     empty = False
                     yield from self._read(inner, depth + 1)
@@ -174,15 +176,15 @@ def _documents_below(element: etree._Element) -> Iterator[etree._Element]:
             yield from _documents_below(inner)
 
 
-def _unpack(element: etree._Element) -> bytes | None:
-    """A document packed as the text of ``element``, else None."""
+def _unpack(element: etree._Element, package: str) -> bytes | None:
+    """A document packed as the text of ``element``, else None. Only a SOAP message packs XML as plain text."""
     text = element.text or ""
     if local_name(element) == "docZip":
         try:
             return base64.b64decode(text)
         except (binascii.Error, ValueError) as error:
             raise UnreadableDocumentError("bad_compression", f"docZip is not base64: {error}") from error
-    return text.strip().encode() if text.lstrip().startswith("<") else None
+    return text.strip().encode() if package == "Envelope" and text.lstrip().startswith("<") else None
 
 
 def _locate(root: etree._Element, name: str, sha256: str, plain: bool) -> Document | Event:
@@ -193,6 +195,7 @@ def _locate(root: etree._Element, name: str, sha256: str, plain: bool) -> Docume
         if container is None or info is None:
             raise UnreadableDocumentError("no_key", f"{name} without infNFe")
         protocol = child(child(root, "protNFe"), "infProt") if name == "nfeProc" else None
+        _bounded(root, container, info)
         return Document(root, name, container, info, protocol, sha256, plain)
     inner_name, info_name, answer_name = _EVENT_PARTS[name]
     container = root if inner_name is None else child(root, inner_name)
@@ -200,7 +203,14 @@ def _locate(root: etree._Element, name: str, sha256: str, plain: bool) -> Docume
     if container is None or info is None:
         raise UnreadableDocumentError("no_key", f"{name} without {info_name}")
     answer = child(child(root, answer_name), info_name) if inner_name is not None else None
+    _bounded(root, container, info)
     return Event(root, name, container, info, answer, sha256, plain)
+
+
+def _bounded(*elements: etree._Element) -> None:
+    """Refuse what makes canonical XML quadratic: no layout has more than two attributes on these."""
+    if any(len(element.attrib) > MAX_NAMES or len(element.nsmap) > MAX_NAMES for element in elements):
+        raise UnreadableDocumentError("too_large", f"more than {MAX_NAMES} attributes or namespaces on one element")
 
 
 #: For each event root: the signed container inside it (None: itself), the signed element, SEFAZ's answer.

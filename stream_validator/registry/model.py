@@ -154,6 +154,8 @@ class _Windowed(Protocol):
     def to(self) -> dt.date | None: ...
 
 
+#: More than any storage in the country: what is above is a slip of the pen.
+_MOST_KG = Decimal(10**9)
 _DECODE_HEADER = msgspec.json.Decoder(_HeaderLine)
 _DECODE_LINE = msgspec.json.Decoder(Establishment)
 _ENCODE = msgspec.json.Encoder(decimal_format="string", order="deterministic")
@@ -170,6 +172,18 @@ def _check_windows(line: int, field: str, windows: Sequence[_Windowed]) -> None:
         previous = window.to
 
 
+def _check_kilograms(line: int, capacity: Capacity) -> None:
+    """Refuse what is no mass: not finite, negative, absurdly large or fine, bounds the wrong way around."""
+    for value in (capacity.kg, capacity.kg_min, capacity.kg_max):
+        if value is None:
+            continue
+        if not value.is_finite() or not 0 <= value <= _MOST_KG or value != round(value, 4):
+            raise RegistryLineError(line, "capacity", f"{str(value)[:20]} is no number of kilograms")
+    low, high = capacity.kg_min, capacity.kg_max
+    if low is not None and high is not None and high < low:
+        raise RegistryLineError(line, "capacity", f"kg_max {high} is below kg_min {low}")
+
+
 def check(establishment: Establishment, line: int = 0) -> Establishment:
     """Return ``establishment`` when it is sound, else raise :class:`RegistryLineError` naming ``line`` and field."""
     if not is_cnpj(establishment.cnpj):
@@ -180,6 +194,8 @@ def check(establishment: Establishment, line: int = 0) -> Establishment:
         _check_windows(line, "authorisation.suspended", authorisation.suspended)
     for kind in sorted({paper.kind for paper in establishment.papers}):
         _check_windows(line, f"papers.{kind}", [paper for paper in establishment.papers if paper.kind == kind])
+    for capacity in establishment.capacity:
+        _check_kilograms(line, capacity)
     for brand in establishment.brand:
         if brand.option == "vinculado" and len(brand.distributors) != 1:
             raise RegistryLineError(line, "brand", "vinculado needs exactly one distributor")

@@ -167,6 +167,8 @@ def write(path: Path, records: Iterable[bytes]) -> None:
 
     Raises :class:`RegistryError` when the file cannot be written.
     """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise RegistryError(f"{path}: is no ordinary file, and is not replaced; name a new one")
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:

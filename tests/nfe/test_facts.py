@@ -171,3 +171,8 @@ def test_prefixed_namespace() -> None:
 
 def test_the_handed_comment_in_a_value() -> None:
     assert read((FILES / "comment-in-value.xml").read_bytes()).items[0].tax_quantity == Decimal("520.0000")
+
+
+@pytest.mark.parametrize("text", ["20230715", "2023-W01-1", "2023-196"])
+def test_other_ways_to_write_a_date_are_not_the_layouts(text: str) -> None:
+    assert civil_day(text) is None

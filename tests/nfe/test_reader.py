@@ -82,6 +82,8 @@ def test_what_a_file_holds(data: bytes, expected: list[str]) -> None:
         (b"<NFe/>", "no_key"),
         (b"<nfeProc><NFe/></nfeProc>", "no_key"),
         (b"<procEventoNFe><evento/></procEventoNFe>", "no_key"),
+        (b"<NFe><infNFe " + b" ".join(b'a%d="1"' % n for n in range(70)) + b"/></NFe>", "too_large"),
+        (b"<NFe " + b" ".join(b'xmlns:a%d="urn:%d"' % (n, n) for n in range(70)) + b"><infNFe/></NFe>", "too_large"),
         (gzip.compress(DOCUMENT)[:-20], "bad_compression"),
         (b"\x28\xb5\x2f\xfdgarbage", "bad_compression"),
         (DOCUMENT.replace(b"UTF-8", b"no-such-encoding"), "not_well_formed"),
@@ -93,6 +95,13 @@ def test_refused(data: bytes, kind: str) -> None:
         Reader().read(data)
     assert caught.value.kind == kind
     assert kind in DEAD_LETTER_KINDS
+
+
+def test_text_that_looks_like_a_document_is_one_only_in_a_soap_message() -> None:
+    lot = (
+        b"<enviNFe>" + BODY[BODY.index(b"<NFe") : BODY.index(b"<protNFe")] + b"<idLote>&lt;NFe/&gt;</idLote></enviNFe>"
+    )
+    assert names(lot) == ["NFe"]
 
 
 def test_a_bomb_is_refused_without_being_unpacked() -> None:

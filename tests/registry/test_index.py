@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_validator.errors import RegistryLineError
 from stream_validator.registry.index import (
     RegistryIndex,
     capacity_at,
@@ -30,6 +31,7 @@ from stream_validator.registry.model import (
     Place,
     Succession,
     Window,
+    parse_lines,
 )
 
 D = dt.date
@@ -207,3 +209,16 @@ def test_windows_in_a_row_answer_for_each_day_once(cuts: list[dt.date], day: dt.
     if found is not None:
         at = max(n for n, cut in enumerate(cuts) if cut <= day)
         assert found.distributors == {f"{at:08d}"}
+
+
+@pytest.mark.parametrize("kg", ["NaN", "-5", "Infinity", "1E-300000", "1E300", "0.00001"])
+def test_impossible_kilograms_are_refused(kg: str) -> None:
+    line = f'{{"cnpj":"11222333000181","role":"reseller","capacity":[{{"from":"2020-01-01","kg":"{kg}"}}]}}'
+    with pytest.raises(RegistryLineError):
+        list(parse_lines([line.encode()]))
+
+
+def test_bounds_the_wrong_way_around_are_refused() -> None:
+    line = b'{"cnpj":"11222333000181","role":"reseller","capacity":[{"from":"2020-01-01","kg_min":"2","kg_max":"1"}]}'
+    with pytest.raises(RegistryLineError, match="kg_max"):
+        list(parse_lines([line]))

@@ -75,7 +75,8 @@ def capacities(draw: st.DrawFn) -> tuple[Capacity, ...]:
     result = []
     for start, end in draw(windows()):
         known = draw(st.sampled_from([{}, {"kg"}, {"kg_min"}, {"kg_min", "kg_max"}]))
-        values = {name: draw(kilograms) for name in sorted(known)}
+        figures = sorted(draw(kilograms) for _ in known)
+        values = dict(zip(("kg",) if "kg" in known else ("kg_min", "kg_max"), figures, strict=False))
         areas = tuple(draw(st.lists(st.builds(Area, st.sampled_from(["I", "IV"]), names), max_size=2)))
         result.append(Capacity(start, end, basis=draw(names), areas=areas, text=draw(names), **values))
     return tuple(result)

@@ -12,7 +12,7 @@ import pytest
 from examples import events
 from examples.scenario import Case, person, reseller, sale
 from examples.signing import Authority
-from stream_validator.records import EventRead, Outcome
+from stream_validator.records import EventRead, Judged, Outcome, Unread
 from tests.judging import judge_for, judged, outcome_of, said
 
 DAY = dt.date(2024, 5, 6)
@@ -171,3 +171,14 @@ def test_with_anchors_only_a_trusted_certificate_cancels(tmp_path: Path) -> None
         assert isinstance(result, EventRead)
         assert result.input is not None
         assert result.input.refused == refused
+
+
+def test_a_document_that_breaks_the_judge_takes_no_other_with_it() -> None:
+    case = signed()
+    broken = case.document.replace(b"<natOp>", b'<natOp xml:id="1">', 1)
+    start, end = case.document.index(b"<NFe"), case.document.index(b"<protNFe")
+    bad = broken[broken.index(b"<NFe") : broken.index(b"<protNFe")]
+    lot = b"<enviNFe>" + bad + case.document[start:end] + b"</enviNFe>"
+    first, second = judge_for(case).judge(lot)
+    assert isinstance(second, Judged)
+    assert isinstance(first, Judged | Unread)
