@@ -55,6 +55,7 @@ check: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.replay
 
 # Pins every package with its hashes, for all supported Pythons: what runs, and what also tests and builds.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
