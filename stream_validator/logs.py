@@ -44,12 +44,12 @@ REMOVED: Final = "[removed]"
 
 _KEY: Final = re.compile(r"[0-9]{6}[0-9A-Z]{12}[0-9]{26}", re.ASCII)
 #: A CNPJ with letters needs an end of its word, or any long word in capitals would hold one.
-_SHAPES: Final = re.compile(
-    r"(?<![0-9A-Za-z])(?P<letters>[0-9A-Z]{2}(?P<dots>\.?)[0-9A-Z]{3}(?P=dots)[0-9A-Z]{3}/?[0-9A-Z]{4}-?[0-9]{2})(?![0-9A-Za-z])"
-    r"|(?<![0-9])(?P<cnpj>[0-9]{14})(?![0-9])"
-    r"|(?<![0-9])(?P<cpf>[0-9]{3}(?P<points>\.?)[0-9]{3}(?P=points)[0-9]{3}-?[0-9]{2})(?![0-9])",
+_CNPJ: Final = re.compile(
+    r"(?<![0-9A-Za-z])[0-9A-Z]{2}(?P<dots>\.?)[0-9A-Z]{3}(?P=dots)[0-9A-Z]{3}/?[0-9A-Z]{4}-?[0-9]{2}(?![0-9A-Za-z])",
     re.ASCII,
 )
+_DIGITS: Final = re.compile(r"(?<![0-9])[0-9]{14}(?![0-9])", re.ASCII)
+_CPF: Final = re.compile(r"(?<![0-9])[0-9]{3}(?P<dots>\.?)[0-9]{3}(?P=dots)[0-9]{3}-?[0-9]{2}(?![0-9])", re.ASCII)
 
 
 def document_id(document: bytes | str) -> str:
@@ -63,14 +63,22 @@ def masked(text: str) -> str:
 
     Written with its dots a CPF or CNPJ is one whatever its check digits; plain digits are one only with right ones.
     """
+    text = _KEY.sub("[key]", text)
 
-    def mask(found: re.Match[str]) -> str:
-        plain = re.sub(r"[./-]", "", found[0])
-        if found["cpf"]:
-            return "[cpf]" if found["points"] or is_cpf(plain) else found[0]
-        return "[cnpj]" if found["dots"] or is_cnpj(plain) else found[0]
+    def cnpj(found: re.Match[str]) -> str:
+        return "[cnpj]" if found.groupdict().get("dots") or is_cnpj(_plain(found)) else found[0]
 
-    return _SHAPES.sub(mask, _KEY.sub("[key]", text))
+    def cpf(found: re.Match[str]) -> str:
+        return "[cpf]" if found["dots"] or is_cpf(_plain(found)) else found[0]
+
+    # One after the other: what has the shape of a CNPJ and is none may hold a CPF.
+    for shape, mask in ((_CNPJ, cnpj), (_DIGITS, cnpj), (_CPF, cpf)):
+        text = shape.sub(mask, text)
+    return text
+
+
+def _plain(found: re.Match[str]) -> str:
+    return re.sub(r"[./-]", "", found[0])
 
 
 def _guarded(value: Any, depth: int = 0) -> Any:

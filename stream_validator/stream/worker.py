@@ -19,7 +19,7 @@ from stream_validator import __version__
 from stream_validator.errors import RegistryError, UsageError
 from stream_validator.law import catalogue as law
 from stream_validator.settings import Settings
-from stream_validator.stream import header_fix, logs, recovery_fix
+from stream_validator.stream import header_fix, logs
 from stream_validator.stream.agents import Documents, Ledger
 from stream_validator.stream.app import add_agent, build_app, on_rebalance
 from stream_validator.stream.assessing import Assessor, judge_config
@@ -140,7 +140,6 @@ class Worker:
 
         async def hand_over() -> None:
             await gate.close(_HAND_OVER)
-            await recovery_fix.hold(app)
             await app.consumer.commit()
 
         on_rebalance(app, hand_over, gate.reopen)
