@@ -7,6 +7,7 @@ same results.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -51,6 +52,8 @@ from stream_validator.rules.parties import Side
 
 SchemaPolicy: TypeAlias = Literal["always", "unproven", "never"]
 SignaturePolicy: TypeAlias = Literal["always", "never"]
+#: Told that a step of the judgement is over; None: that the first one begins. Measures them: a judge has no clock.
+Lap: TypeAlias = Callable[[str | None], None]
 
 _NOT_CHECKED = SchemaCheck("not_checked", None, None)
 
@@ -92,6 +95,11 @@ class Judge:
         self._anchors = TrustAnchors.load(config.anchors) if config.anchors is not None else None
         self._reader = Reader()
         self._verifier = Verifier()
+        self._lap: Lap = _unheard
+
+    def observe(self, lap: Lap) -> None:
+        """Tell ``lap`` of every step from now on."""
+        self._lap = lap
 
     @property
     def registry_version(self) -> str:
@@ -103,7 +111,9 @@ class Judge:
 
         Raises :class:`UnreadableDocumentError` when the bytes as a whole must become a dead letter.
         """
+        self._lap(None)
         located = self._reader.read(data)
+        self._lap("read")
         results: list[Result] = []
         for one in located:
             try:
@@ -138,15 +148,18 @@ class Judge:
 
     def _document(self, one: Document) -> Judged:
         signature = self._signature(one, "infNFe")
+        self._lap("signature")
         if not one.plain:
             drop_instructions(one.root)
         invoice = read_invoice(one)
+        self._lap("facts")
         integrity = Integrity(
             one.root_name,
             self._checked_schema(one, invoice, signature),
             signature,
             self._chain(signature, invoice.issued_at, invoice.day),
         )
+        self._lap("schema")
         operation = read_operation(invoice)
         case = Case(
             invoice,
@@ -170,17 +183,22 @@ class Judge:
             outcomes=judge(case, integrity),
             versions=Versions(__version__, self.catalogue.version, self.index.version, integrity.schema.schema),
         )
-        return Judged(assessment, document_input(assessment, self.catalogue))
+        judged = Judged(assessment, document_input(assessment, self.catalogue))
+        self._lap("rules")
+        return judged
 
     def _event(self, one: Event) -> EventRead:
         tag = "infCanc" if one.container.tag.endswith("cancNFe") else "infEvento"
         signature = self._verifier.grade(one.container, tag, plain=one.plain)
+        self._lap("signature")
         if not one.plain:
             drop_instructions(one.root)
         facts = read_event(one)
+        self._lap("facts")
         check = _NOT_CHECKED
         if self.config.schema != "never":
             check = self.schemas.validate(one.root, one.root_name, one.container.get("versao") or "")
+            self._lap("schema")
         written = facts.at or ""
         # Without a day nothing can be validated: with anchors given, such an event is not trusted.
         chain = self._chain(signature, written, civil_day(written))
@@ -198,6 +216,10 @@ class Judge:
 def _internal(error: Exception) -> UnreadableDocumentError:
     """A fault of ours, named by its type alone: its text may quote the document."""
     return UnreadableDocumentError("internal", f"the judgement failed ({type(error).__name__})")
+
+
+def _unheard(_step: str | None) -> None:
+    """Nobody measures."""
 
 
 def _moment(written: str, day: dt.date) -> dt.datetime:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Self, TypeAlias
 
 import typer
 
 from stream_validator.assess import Judge, JudgeConfig
+from stream_validator.commands.observing import MetricsFileOption, MetricsHostOption, MetricsPortOption, observing
 from stream_validator.commands.options import (
     AnchorsOption,
     AsKnownOption,
@@ -36,6 +38,7 @@ from stream_validator.errors import UsageError
 from stream_validator.law.catalogue import load
 from stream_validator.ledger import alerts
 from stream_validator.replay.names import sanitise
+from stream_validator.replay.observer import Observer
 from stream_validator.replay.progress import Words, clock, watcher
 from stream_validator.replay.runner import Finished, InterruptedReplayError, Plan, Replay
 from stream_validator.replay.sinks import DEAD_LETTERS
@@ -50,6 +53,8 @@ _FORMATS: Final = ("ndjson", "parquet", "csv", "excel")
 #: Outcomes of alerts, the gravest first: ``--fail-on`` asks for one of them or a graver one.
 _GRAVITY: Final = ("violation", "suspicion", "exception")
 _MOST_WORKERS: Final = 64
+
+Watched: TypeAlias = Callable[[Callable[[], bool]], AbstractContextManager[Observer]]
 
 
 class Signals:
@@ -225,6 +230,9 @@ def replay(
     checkpoint: Annotated[
         str, typer.Option("--checkpoint", metavar="SECONDS", help="At most so much is repeated by --resume.")
     ] = "5",
+    metrics_port: MetricsPortOption = "0",
+    metrics_host: MetricsHostOption = "127.0.0.1",
+    metrics_file: MetricsFileOption = None,
     lang: LangOption = "pt",
 ) -> None:
     """Judge every NF-e and event in files, folders and archives; write assessments, alerts and a report.
@@ -257,20 +265,21 @@ def replay(
         checkpoint_seconds=float(number("--checkpoint", checkpoint, 0, 3600)),
         after=tuple(after),
     )
-    raise typer.Exit(_exit_code(_run(plan, says), fail_on))
+    watched = partial(observing, metrics_port, metrics_host, metrics_file)
+    raise typer.Exit(_exit_code(_run(plan, says, watched), fail_on))
 
 
-def _run(plan: Plan, says: Says) -> Finished:
+def _run(plan: Plan, says: Says, watched: Watched) -> Finished:
     """Run ``plan`` under the eyes of whoever waits. Leaves by :class:`typer.Exit` after a signal."""
     shown = watcher(Words(says("documents"), says("dead_letters"), says("left"), says("finishing")))
-    with Signals() as signals:
+    with Signals() as signals, watched(lambda: signals.received != 0) as observer:
         try:
-            finished = Replay(plan, shown, lambda: signals.received).run()
+            finished = Replay(plan, shown, lambda: signals.received, observer).run()
         except InterruptedReplayError as error:
             shown.close()
             typer.echo(says("stopped"), err=True)
             raise typer.Exit(128 + error.signal) from error
         finally:
             shown.close()
-    _tell(finished, plan.out, says)
+        _tell(finished, plan.out, says)
     return finished

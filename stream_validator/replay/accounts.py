@@ -10,6 +10,7 @@ import msgspec
 from stream_validator.ledger import fold
 from stream_validator.records import Assessment
 from stream_validator.replay.checkpoint import Checkpoint, Totals
+from stream_validator.replay.observer import Observer
 from stream_validator.replay.store import Codec, Store
 from stream_validator.replay.wire import Chunk, Known
 from stream_validator.report.statistics import Statistics
@@ -17,8 +18,8 @@ from stream_validator.report.statistics import Statistics
 _DECODE: Final = msgspec.json.Decoder(Assessment)
 
 
-def _subtract(statistics: Statistics, assessments: Iterable[Assessment]) -> None:
-    """Take documents out of totals that they were added to."""
+def _subtract(statistics: Statistics, assessments: Iterable[Assessment]) -> Statistics:
+    """Take documents out of totals that they were added to; their own totals."""
     gone = Statistics()
     for assessment in assessments:
         gone.add(assessment)
@@ -28,13 +29,15 @@ def _subtract(statistics: Statistics, assessments: Iterable[Assessment]) -> None
             left = counts.pop(key, 0) - number
             if left > 0:
                 counts[key] = left
+    return gone
 
 
 class Accounts:
     """Ledger and running totals of a replay. A key counts once in the statistics, by the first copy met."""
 
-    def __init__(self, store: Store, checkpoint: Checkpoint) -> None:
+    def __init__(self, store: Store, checkpoint: Checkpoint, observer: Observer) -> None:
         self._store = store
+        self._observer = observer
         self._codec = Codec()
         self.totals: Totals = msgspec.structs.replace(checkpoint.totals)
         self.statistics = Statistics.from_bytes(checkpoint.statistics) if checkpoint.statistics else Statistics()
@@ -50,11 +53,12 @@ class Accounts:
         totals.dead += len(chunk.dead)
         again = self._fold(chunk)
         self.touched += len(chunk.inputs)
-        statistics = Statistics.from_bytes(chunk.statistics)
+        statistics, repeated = Statistics.from_bytes(chunk.statistics), Statistics()
         if again:
             lines = chunk.lines.splitlines()
-            _subtract(statistics, (_DECODE.decode(lines[number]) for number in again))
+            repeated = _subtract(statistics, (_DECODE.decode(lines[number]) for number in again))
         self.statistics.merge(statistics)
+        self._observer.counted(chunk, statistics, repeated)
 
     def _fold(self, chunk: Chunk) -> list[int]:
         """Fold every input; the numbers of the documents whose key already had one."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
+from stream_validator.assess import Lap
 from stream_validator.errors import UnreadableDocumentError
 from stream_validator.ledger import fold
+from stream_validator.observe.timings import Laps, Timings
 from stream_validator.records import DocumentInput, EventRead, Judged, LedgerInput, Result, Skipped, Unread, encode
 from stream_validator.replay.archive import REFUSED
 from stream_validator.replay.clutter import closed_kind
@@ -39,6 +41,21 @@ class SupportsJudge(Protocol):
     def judge(self, data: bytes) -> tuple[Result, ...]:
         """What is in the bytes of one document. Raises ``UnreadableDocumentError``."""
         ...
+
+
+@runtime_checkable
+class Observable(Protocol):
+    """A judge that tells of its steps."""
+
+    def observe(self, lap: Lap) -> None:
+        """Tell ``lap`` of every step from now on."""
+        ...
+
+
+def establishments(judge: SupportsJudge) -> int | None:
+    """How many establishments the register of ``judge`` has, where it has one in memory."""
+    index = getattr(judge, "index", None)
+    return None if index is None else len(index)
 
 
 class JudgingSettings(msgspec.Struct, frozen=True):
@@ -103,6 +120,10 @@ class Judging:
         self._settings = settings
         self._codec = Codec()
         self._items = ItemOpener(settings.limits, settings.spool)
+        self._timings = Timings()
+        self._whole = Laps(self._timings)
+        if isinstance(judge, Observable):
+            judge.observe(Laps(self._timings))
 
     def run(self, task: Task) -> Iterator[Chunk | Announced]:
         """Chunks of what the task holds, in order, the last one marked. Nothing a document does raises here."""
@@ -121,12 +142,17 @@ class Judging:
                     yield Announced(found.name, found.data, position)
                 self._take(found, tally)
                 if task.single or tally.full:
-                    yield tally.chunk(position, weight, False)
+                    yield self._chunk(tally, position, weight, False)
                     tally = _Tally()
             skip = 0
             weight = item.weight
             position = Position(item.file, item.item + 1)
-        yield tally.chunk(position, weight, True)
+        yield self._chunk(tally, position, weight, True)
+
+    def _chunk(self, tally: _Tally, position: Position, weight: int, last: bool) -> Chunk:
+        timings = self._timings.to_bytes()
+        self._timings.clear()
+        return msgspec.structs.replace(tally.chunk(position, weight, last), timings=timings)
 
     def close(self) -> None:
         """Close what is open."""
@@ -141,6 +167,7 @@ class Judging:
         if isinstance(found, Refusal):
             tally.die(found.name, found.kind, found.message, found.data)
             return
+        self._whole(None)
         try:
             results = self._judge.judge(found.data)
             for result in results:
@@ -149,6 +176,7 @@ class Judging:
             tally.die(found.name, error.kind, error.message, found.data)
         except Exception as error:  # whatever a document does, the others go on
             tally.die(found.name, "internal", f"{type(error).__name__}: {error}", found.data)
+        self._whole("judge")
 
     def _note(self, result: Result, found: Leaf, tally: _Tally) -> None:
         if isinstance(result, Unread):

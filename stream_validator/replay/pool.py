@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from stream_validator.errors import StreamValidatorError, UsageError
-from stream_validator.replay.judging import Judging, JudgingSettings
+from stream_validator.replay.judging import Judging, JudgingSettings, establishments
 from stream_validator.replay.process import Recipe, Run, WorkerProcess
 from stream_validator.replay.wire import Announced, Chunk, Dead, Failed, Position, Ready, SpooledItem, Task
 from stream_validator.report.statistics import Statistics
@@ -44,6 +44,8 @@ class Pool:
         self._failed_starts = 0
         #: Processes that died and were replaced.
         self.deaths = 0
+        #: Establishments in the register, where that is known.
+        self.establishments: int | None = None
 
     def start(self) -> str:
         """Start everything; returns the version of the register that judges.
@@ -54,6 +56,7 @@ class Pool:
         if self._size == 0:
             judge = self._recipe()
             self._inline = Judging(judge, self._settings)
+            self.establishments = establishments(judge)
             return judge.registry_version
         self._workers = [WorkerProcess(self._recipe, self._settings) for _ in range(self._size)]
         versions = [self._await_ready(number) for number in range(self._size)]
@@ -66,6 +69,7 @@ class Pool:
             if isinstance(answer, Ready):
                 worker.ready = True
                 self._failed_starts = 0
+                self.establishments = answer.establishments
                 return answer.registry
             if isinstance(answer, Failed):
                 raise UsageError(answer.message) if answer.usage else WorkerError(answer.message)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from stream_validator.errors import StreamValidatorError
-from stream_validator.replay.judging import Judging, JudgingSettings, SupportsJudge
+from stream_validator.replay.judging import Judging, JudgingSettings, SupportsJudge, establishments
 from stream_validator.replay.wire import Announced, Answer, Chunk, Failed, Ready, Task
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def worker_main(answers: Connection, recipe: Recipe, settings: JudgingSettings) 
         answers.send_bytes(encode(Failed(message, usage)))
         return
     gc.freeze()  # the register and the law never die: the collector need not walk them again and again
-    answers.send_bytes(encode(Ready(judge.registry_version)))
+    answers.send_bytes(encode(Ready(judge.registry_version, establishments(judge))))
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(answers, tasks), daemon=True).start()
     decode = msgspec.msgpack.Decoder(Task).decode

@@ -29,6 +29,7 @@ from stream_validator.replay.finish import (
 from stream_validator.replay.inputs import Inputs
 from stream_validator.replay.judging import JudgingSettings
 from stream_validator.replay.limits import Limits
+from stream_validator.replay.observer import Observer
 from stream_validator.replay.pool import Pool
 from stream_validator.replay.process import Recipe
 from stream_validator.replay.sinks import ASSESSMENTS, DEAD_LETTERS, DeadLetters, Growing
@@ -120,15 +121,16 @@ def prepare_folder(out: Path, resume: bool) -> None:
 class _Session:
     """What is open while documents are judged: ledger, totals, growing files; all saved together."""
 
-    def __init__(self, plan: Plan, state: State, checkpoint: Checkpoint) -> None:
+    def __init__(self, plan: Plan, state: State, checkpoint: Checkpoint, observer: Observer) -> None:
         self._state = state
+        self._observer = observer
         self._every = plan.checkpoint_seconds
         self._before = checkpoint.seconds
         self._started = self._saved = time.monotonic()
         self.position = checkpoint.position
         self.weight = checkpoint.weight
         self.store = SQLiteStore(state.connection)
-        self.accounts = Accounts(self.store, checkpoint)
+        self.accounts = Accounts(self.store, checkpoint, observer)
         self._assessments = Growing(plan.out / ASSESSMENTS, checkpoint.sizes.get(ASSESSMENTS, 0))
         self._sources = Growing(plan.out / SOURCES, checkpoint.sizes.get(SOURCES, 0))
         if not self._sources.size:
@@ -142,6 +144,7 @@ class _Session:
 
     def take(self, chunk: Chunk) -> None:
         """Account for a chunk, and save now and then."""
+        begun = time.perf_counter()
         self._assessments.write(chunk.lines)
         self._sources.write(chunk.sources)
         for dead in chunk.dead:
@@ -151,6 +154,7 @@ class _Session:
         self.weight = max(self.weight, chunk.weight)
         if self.accounts.touched >= _KEYS_BETWEEN or time.monotonic() - self._saved >= self._every:
             self.save(finished=False)
+        self._observer.accounted(self.weight, time.perf_counter() - begun)
 
     def save(self, finished: bool) -> None:
         """Make everything so far durable: first the files, then, in one transaction, the ledger and where we are."""
@@ -186,8 +190,11 @@ class _Session:
 class Replay:
     """Runs a :class:`Plan`. ``stopping`` gives the number of a signal that was received, 0 while there is none."""
 
-    def __init__(self, plan: Plan, watcher: Watcher, stopping: Callable[[], int]) -> None:
+    def __init__(
+        self, plan: Plan, watcher: Watcher, stopping: Callable[[], int], observer: Observer | None = None
+    ) -> None:
         self._plan = plan
+        self._observer = observer or Observer()
         self._watcher = watcher
         self._stopping = stopping
 
@@ -231,11 +238,13 @@ class Replay:
         survey = inputs.survey()
         pool = Pool(plan.recipe, JudgingSettings(plan.since, plan.until, str(state.spool), plan.limits), plan.workers)
         try:
-            flags = plan.flags | {"product version": __version__, "register version": pool.start()}
+            register = pool.start()
+            flags = plan.flags | {"product version": __version__, "register version": register}
             checkpoint = state.begin(Identity(flags, survey))
-            session = _Session(plan, state, checkpoint)
+            session = _Session(plan, state, checkpoint, self._observer)
             try:
                 self._watcher.begin(survey.bytes, checkpoint.weight, checkpoint.totals)
+                self._observer.begin(survey.bytes, checkpoint, register, pool.establishments, plan.workers)
                 if not checkpoint.finished:
                     self._judge(inputs, pool, session)
             finally:
@@ -244,12 +253,14 @@ class Replay:
             pool.close()
         self._watcher.advance(survey.bytes, session.accounts.totals)
         self._watcher.finishing()
+        self._observer.finishing(survey.bytes)
         return self._finish(session, checkpoint.seconds if checkpoint.finished else session.seconds)
 
     def _judge(self, inputs: Inputs, pool: Pool, session: _Session) -> None:
         for chunk in pool.run(inputs.tasks(session.position), lambda: self._stopping() != 0):
             session.take(chunk)
             self._watcher.advance(session.weight, session.accounts.totals)
+            self._observer.died(pool.deaths)
         session.save(finished=not self._stopping())
         self._check()
 
@@ -259,11 +270,12 @@ class Replay:
 
     def _finish(self, session: _Session, seconds: float) -> Finished:
         plan, accounts = self._plan, session.accounts
-        alerts = write_alerts(plan.out, session.store, plan.alerts_of, self._check)
+        alerts = write_alerts(plan.out, session.store, self._observer.listening(plan.alerts_of), self._check)
         summary = summarise(accounts, alerts)
         write_json(plan.out / SUMMARY, summary)
         write_json(plan.out / RUN, about_run(accounts.totals.read, seconds, plan.workers))
         for write in plan.after:
             self._check()
             write(plan.out, summary)
+        self._observer.finished()
         return Finished(accounts.totals, alerts, seconds, summary)

@@ -142,6 +142,8 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True, tag="chunk"):
     statistics: bytes
     last: bool = False
     sources: bytes = b""
+    #: ``Timings.to_bytes``.
+    timings: bytes = b""
 
 
 class Announced(msgspec.Struct, frozen=True, array_like=True, tag="announced"):
@@ -153,9 +155,10 @@ class Announced(msgspec.Struct, frozen=True, array_like=True, tag="announced"):
 
 
 class Ready(msgspec.Struct, frozen=True, array_like=True, tag="ready"):
-    """A worker can judge: ``registry`` names the version of the register it holds."""
+    """A worker can judge: ``registry`` names the version of the register it holds, of so many establishments."""
 
     registry: str
+    establishments: int | None = None
 
 
 class Failed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):

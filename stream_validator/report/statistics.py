@@ -81,8 +81,9 @@ class Statistics(msgspec.Struct):
     places: Counts = msgspec.field(default_factory=dict)
     #: (figure, seller's role, option, buyer's role, option): ``documents``, ``units`` of weight, ``violating``.
     flows: Counts = msgspec.field(default_factory=dict)
-    #: (rule,): tenths of a gram in the documents with a violation of it.
+    #: (rule,): tenths of a gram in the documents with a violation of it, and in those that it judged.
     violation_units: Counts = msgspec.field(default_factory=dict)
+    assessed_units: Counts = msgspec.field(default_factory=dict)
     #: (month, norm): documents.
     norms: Counts = msgspec.field(default_factory=dict)
     #: (upper end of the class, ``open`` above the last): documents above the buyer's capacity.
@@ -107,7 +108,8 @@ class Statistics(msgspec.Struct):
             month = UNKNOWN
         seller = assessment.seller
         uf = seller.uf if seller.uf in _UFS else UNKNOWN
-        outcomes = self.outcomes
+        outcomes, assessed = self.outcomes, self.assessed_units
+        units = _units(assessment.gas.kg) or 0
         striking: list[Outcome] = []
         for outcome in assessment.outcomes:
             name = outcome.outcome
@@ -116,12 +118,15 @@ class Statistics(msgspec.Struct):
                 outcomes[key] += 1
             except KeyError:
                 outcomes[key] = 1
-            if name != "pass" and name != "not_applicable":
-                striking.append(outcome)
+            if name != "not_applicable":
+                if name != "pass":
+                    striking.append(outcome)
+                if units and name != "not_assessed":
+                    rule = (outcome.rule,)
+                    assessed[rule] = assessed.get(rule, 0) + units
         if len(outcomes) > 2 * _REASONS_KEPT:
             _fold(outcomes, _REASONS_KEPT)
         self._add_document(assessment, month, uf)
-        units = _units(assessment.gas.kg) or 0
         violating, incomplete = self._add_striking(striking, month, uf, units)
         if assessment.operation.kind == "sale":
             self._add_sale(assessment, (month, uf), units, violating, incomplete)

@@ -108,7 +108,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     kg_in_violation: Decimal = Decimal(0)
     kg_bulk: Decimal = Decimal(0)
     kg_excess: Decimal = Decimal(0)
+    #: In the documents with a violation of the rule, and in those that it judged.
     kg_by_rule: dict[str, Decimal] = {}
+    kg_assessed_by_rule: dict[str, Decimal] = {}
     outcomes: dict[str, dict[str, int]] = {}
     reasons: dict[str, dict[str, dict[str, int]]] = {}
     norms: dict[str, dict[str, int]] = {}
@@ -189,6 +191,7 @@ def summarise(tables: Mapping[str, Counts]) -> dict[str, Any]:
         kg_bulk=_kg(single.get(("bulk_units",), 0)),
         kg_excess=_kg(single.get(("excess_units",), 0)),
         kg_by_rule={rule: _kg(units) for (rule,), units in sorted(tables["violation_units"].items())},
+        kg_assessed_by_rule={rule: _kg(units) for (rule,), units in sorted(tables["assessed_units"].items())},
         outcomes=_nest(outcomes),
         reasons=_nest(reasons),
         norms=_nest({(key[1], key[0]): number for key, number in tables["norms"].items()}),

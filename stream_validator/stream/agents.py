@@ -17,6 +17,7 @@ from stream_validator.stream.assessing import Assessed, Assessor, chunks
 from stream_validator.stream.folding import Folder
 from stream_validator.stream.gate import Gate
 from stream_validator.stream.messages import Message
+from stream_validator.stream.observer import Observer
 from stream_validator.stream.outputs import Outputs
 from stream_validator.stream.stats import Stats
 from stream_validator.stream.tables import LedgerTable
@@ -55,6 +56,7 @@ class Documents:
         gate: Gate,
         stats: Stats,
         failed: Callable[[BaseException], Awaitable[None]],
+        observer: Observer | None = None,
     ) -> None:
         self._assessor = assessor
         self._index = index
@@ -63,6 +65,7 @@ class Documents:
         self._gate = gate
         self._stats = stats
         self._failed = failed
+        self._observer = observer or Observer()
         self._sending: asyncio.Task[None] | None = None
 
     async def take(self, events: Sequence[Event]) -> None:
@@ -75,9 +78,11 @@ class Documents:
             own, events = events[: len(part)], events[len(part) :]
             own = [event for event in own if self._gate.lets_in(event.message.generation_id)]
             self._stats.handed_over += len(part) - len(own)
+            self._observer.handed_over(len(part) - len(own))
             if not own:
                 continue
             self._gate.begin()
+            self._observer.began("judge", len(own))
             try:
                 messages: list[Message] = [event.message for event in own]
                 # One register for the whole chunk: a version is switched between chunks, never within one.
@@ -99,10 +104,12 @@ class Documents:
         try:
             begun = time.perf_counter()
             await self._outputs.send(found.outputs)
-            self._stats.sending_assessments += time.perf_counter() - begun
+            seconds = time.perf_counter() - begun
             _ack(events, self._stats)
-            self._count(len(events), found)
+            self._count(len(events), found, seconds)
+            self._observer.assessed([event.message for event in events], found, seconds)
         finally:
+            self._observer.ended("judge", len(events))
             self._gate.end()
 
     def _done(self, task: asyncio.Task[None]) -> None:
@@ -110,8 +117,9 @@ class Documents:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._background = asyncio.ensure_future(self._failed(error))
 
-    def _count(self, messages: int, found: Assessed) -> None:
+    def _count(self, messages: int, found: Assessed, seconds: float) -> None:
         stats = self._stats
+        stats.sending_assessments += seconds
         stats.messages += messages
         stats.documents += found.documents
         stats.assessments += found.assessments
@@ -124,21 +132,33 @@ class Documents:
 class Ledger:
     """The second agent: folds a batch, sends the alerts, then the states to the changelog, then keeps them."""
 
-    def __init__(self, folder: Folder, table: LedgerTable, outputs: Outputs, gate: Gate, stats: Stats) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        table: LedgerTable,
+        outputs: Outputs,
+        gate: Gate,
+        stats: Stats,
+        observer: Observer | None = None,
+    ) -> None:
         self._folder = folder
         self._table = table
         self._outputs = outputs
         self._gate = gate
         self._stats = stats
+        self._observer = observer or Observer()
 
     async def take(self, events: Sequence[Event]) -> None:
         """Work through a batch. Raises whatever keeps it from being acknowledged: the worker must stop then."""
         own = [event for event in events if self._gate.lets_in(event.message.generation_id)]
         self._stats.handed_over += len(events) - len(own)
+        self._observer.handed_over(len(events) - len(own))
         if not own:
             return
+        messages = [event.message for event in own]
+        self._observer.began("ledger", len(own))
         with self._gate.work():
-            found = self._folder.fold([event.message for event in own])
+            found = self._folder.fold(messages)
             begun = time.perf_counter()
             # Alerts first: a state that is kept says that its alerts are out; a fold that changes nothing sends none.
             await self._outputs.send(found.outputs)
@@ -148,8 +168,10 @@ class Ledger:
             sent = await self._outputs.send(changes)
             self._table.store(changes, sent)
             _ack(own, self._stats)
-        stats = self._stats
-        stats.sending_alerts += time.perf_counter() - begun
+        stats, seconds = self._stats, time.perf_counter() - begun
+        self._observer.folded(messages, found, seconds)
+        self._observer.ended("ledger", len(own))
+        stats.sending_alerts += seconds
         stats.folded += found.messages
         stats.unchanged += found.unchanged
         stats.folding += found.seconds

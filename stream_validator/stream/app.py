@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -94,14 +94,16 @@ def add_agent(app: faust.App, settings: Settings, name: str, topic: str, taker: 
     app.agent(channel, name=name, concurrency=1)(agent)
 
 
-def on_rebalance(app: faust.App, before: Callable[[], Awaitable[None]], after: Callable[[], None]) -> None:
-    """Call ``before`` while partitions are still this worker's, and ``after`` when it knows its new ones."""
+def on_rebalance(
+    app: faust.App, before: Callable[[], Awaitable[None]], after: Callable[[Collection[tuple[str, int]]], None]
+) -> None:
+    """Call ``before`` while partitions are still this worker's, and ``after`` with its new ones when it knows them."""
 
     async def revoked(*_: Any, **__: Any) -> None:
         await before()
 
-    async def assigned(*_: Any, **__: Any) -> None:
-        after()
+    async def assigned(_app: Any, /, *places: Any, **_: Any) -> None:
+        after(places[0])
 
     app.on_partitions_revoked.connect(revoked, weak=False)
     app.on_partitions_assigned.connect(assigned, weak=False)

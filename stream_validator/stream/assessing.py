@@ -12,8 +12,10 @@ import msgspec
 
 from stream_validator.assess import Judge, JudgeConfig
 from stream_validator.errors import UnreadableDocumentError
+from stream_validator.observe.timings import Laps, Timings
 from stream_validator.records import EventRead, Judged, Result, Skipped, Unread, encode
 from stream_validator.registry.index import RegistryIndex
+from stream_validator.report.statistics import Statistics
 from stream_validator.settings import Settings
 from stream_validator.stream import lots
 from stream_validator.stream.dead_letters import dead_letter
@@ -34,7 +36,10 @@ _SCHEMA: Final = schema_id(ASSESSMENT)
 
 
 class Assessed(msgspec.Struct):
-    """What came of some messages. ``seconds`` is the time it took in its thread."""
+    """What came of some messages. ``seconds`` is the time it took in its thread, ``timings`` that of its steps.
+
+    ``statistics``: what was skipped or became a dead letter; the rest counts in the ledger.
+    """
 
     outputs: list[Output] = msgspec.field(default_factory=list)
     documents: int = 0
@@ -43,6 +48,8 @@ class Assessed(msgspec.Struct):
     skipped: int = 0
     dead_letters: Counter[str] = msgspec.field(default_factory=Counter)
     seconds: float = 0.0
+    statistics: Statistics = msgspec.field(default_factory=Statistics)
+    timings: Timings = msgspec.field(default_factory=Timings)
 
 
 def judge_config(settings: Settings) -> JudgeConfig:
@@ -74,6 +81,8 @@ class Assessor:
 
     def __init__(self, config: JudgeConfig, topics: Topics, index: RegistryIndex, suspects: Suspects) -> None:
         self._judge = Judge(config, index)
+        self._step, self._whole = Laps(Timings()), Laps(Timings())
+        self._judge.observe(self._step)
         self._suspects = suspects
         self._topic = topics.assessment
         self._dead = topics.deadletter
@@ -83,6 +92,7 @@ class Assessor:
         begun = time.perf_counter()
         self._judge.index = index
         found = Assessed()
+        self._step.timings = self._whole.timings = found.timings
         alone = any(self._suspects.suspected(message) for message in messages)
         for group in [[message] for message in messages] if alone else [messages]:
             self._suspects.begin(group)
@@ -95,6 +105,7 @@ class Assessor:
     def _die(self, message: Message, kind: str, text: str, found: Assessed, part: bytes | None) -> None:
         found.outputs.append(dead_letter(self._dead, message, kind, text, stage="read", value=part))
         found.dead_letters[kind] += 1
+        found.statistics.add_dead_letter(kind)
 
     def _message(self, message: Message, found: Assessed) -> None:
         value = message.value
@@ -119,9 +130,11 @@ class Assessor:
     def _document(self, message: Message, data: bytes, part: bytes | None, where: str, found: Assessed) -> None:
         """Judge one document. ``part`` is what a dead letter of it holds, None for the message's own value."""
         found.documents += 1
+        self._whole(None)
         try:
             results = self._judge.judge(data)
             outputs = [self._output(result) for result in results if isinstance(result, Judged | EventRead)]
+            self._whole("judge")
         except UnreadableDocumentError as error:
             self._die(message, error.kind, where + error.message, found, part)
             return
@@ -148,7 +161,9 @@ class Assessor:
         for result in results:
             found.assessments += isinstance(result, Judged)
             found.events += isinstance(result, EventRead)
-            found.skipped += isinstance(result, Skipped)
+            if isinstance(result, Skipped):
+                found.skipped += 1
+                found.statistics.add_skipped(result.kind)
 
 
 def _told(unread: Sequence[Unread]) -> str:

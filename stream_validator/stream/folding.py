@@ -16,7 +16,10 @@ import msgspec
 from stream_validator.alerts import document_input
 from stream_validator.law.catalogue import Catalogue
 from stream_validator.ledger import KeyState, alerts, fold
+from stream_validator.observe.timings import Laps, Timings
+from stream_validator.observe.transitions import Transitions, transitions
 from stream_validator.records import Alert, Assessment, EventRead, LedgerInput, encode
+from stream_validator.report.statistics import Statistics
 from stream_validator.stream.assessing import EVENT
 from stream_validator.stream.dead_letters import dead_letter
 from stream_validator.stream.headers import cloud_event
@@ -41,7 +44,10 @@ class _NotOursError(Exception):
 
 
 class Folded(msgspec.Struct):
-    """What came of some messages. ``states`` are those that changed, by partition and key, the last one of each."""
+    """What came of some messages. ``states`` are those that changed, by partition and key, the last one of each.
+
+    ``statistics`` are of documents whose key is new, ``repeated`` of further copies; ``transitions`` are of alerts.
+    """
 
     outputs: list[Output] = msgspec.field(default_factory=list)
     states: dict[tuple[int, bytes], bytes] = msgspec.field(default_factory=dict)
@@ -50,6 +56,10 @@ class Folded(msgspec.Struct):
     alerts: Counter[str] = msgspec.field(default_factory=Counter)
     dead_letters: Counter[str] = msgspec.field(default_factory=Counter)
     seconds: float = 0.0
+    statistics: Statistics = msgspec.field(default_factory=Statistics)
+    repeated: Statistics = msgspec.field(default_factory=Statistics)
+    transitions: Transitions = msgspec.field(default_factory=Counter)
+    timings: Timings = msgspec.field(default_factory=Timings)
 
 
 class Folder:
@@ -68,38 +78,46 @@ class Folder:
         """Fold ``messages`` in their order. Nothing in a message raises here."""
         begun = time.perf_counter()
         found = Folded()
+        lap = Laps(found.timings)
         known: dict[tuple[int, bytes], KeyState | None] = {}
         for message in messages:
             found.messages += 1
+            lap(None)
             try:
-                item = self._input(message)
+                record, item = self._input(message)
+                if isinstance(record, EventRead):
+                    found.statistics.add_event(record)
                 if item is None:
                     found.unchanged += 1
                 else:
-                    self._fold(message, item, known, found)
+                    new = self._fold(message, item, known, found)
+                    if isinstance(record, Assessment):
+                        (found.statistics if new else found.repeated).add(record)
             except (msgspec.DecodeError, UnicodeDecodeError, _NotOursError) as error:
                 self._die(message, "unreadable", str(error), found)
             except Exception as error:  # whatever one message does, its partition goes on
                 self._die(message, "internal", f"{type(error).__name__}: {error}", found)
+            lap("ledger")
         found.seconds = time.perf_counter() - begun
         return found
 
-    def _input(self, message: Message) -> LedgerInput | None:
-        """What the ledger keeps of a message, None for an event that changes no alert."""
+    def _input(self, message: Message) -> tuple[Assessment | EventRead, LedgerInput | None]:
+        """A message, and what the ledger keeps of it: None for an event that changes no alert."""
         value = message.value
         if value is None:
             raise _NotOursError("no value")
         item: LedgerInput | None
+        record: Assessment | EventRead
         if _type(message) == EVENT:
-            event = self._decode_event(value)
-            key, item = event.key, event.input
+            record = self._decode_event(value)
+            key, item = record.key, record.input
         else:
-            assessment = self._decode_assessment(value)
-            key, item = assessment.key, document_input(assessment, self._catalogue)
+            record = self._decode_assessment(value)
+            key, item = record.key, document_input(record, self._catalogue)
         if message.key != key.encode() or (item is not None and item.key != key):
             # The state of a key is kept by partition: under another key it would be found nowhere.
             raise _NotOursError("its key is not that of its value")
-        return item
+        return record, item
 
     def _fold(
         self,
@@ -107,16 +125,18 @@ class Folder:
         item: LedgerInput,
         known: dict[tuple[int, bytes], KeyState | None],
         found: Folded,
-    ) -> None:
+    ) -> bool:
+        """Fold one input. True when no document of its key was known."""
         place = (message.partition, item.key.encode())
         if place not in known:
             kept = self._states(*place)
             known[place] = None if kept is None else self._decode_state(kept)
         before = known[place]
+        new = before is None or not before.documents
         after = fold(before, item)
         if after is before:
             found.unchanged += 1
-            return
+            return new
         state = encode(after)
         if len(after.documents) > MAX_COPIES or len(after.events) > MAX_EVENTS or len(state) > MAX_STATE:
             text = (
@@ -124,12 +144,14 @@ class Folder:
                 f"{len(state)} bytes; at most {MAX_COPIES}, {MAX_EVENTS} and {MAX_STATE} are kept"
             )
             self._die(message, "too_many_copies", text, found)
-            return
+            return new
         raised = alerts(after, self._catalogue)
         outputs = [self._alert(alert) for alert in raised]
         known[place], found.states[place] = after, state
         found.outputs += outputs
         found.alerts.update(alert.rule for alert in raised)
+        found.transitions.update(transitions(() if before is None else alerts(before, self._catalogue), raised))
+        return new
 
     def _alert(self, alert: Alert) -> Output:
         topic = self._topics.alert(alert.rule)
@@ -140,6 +162,7 @@ class Folder:
     def _die(self, message: Message, kind: str, text: str, found: Folded) -> None:
         found.outputs.append(dead_letter(self._dead, message, kind, text, stage="ledger"))
         found.dead_letters[kind] += 1
+        found.statistics.add_dead_letter(kind)
 
 
 def _type(message: Message) -> str | None:

@@ -11,6 +11,7 @@ import structlog
 from stream_validator.assess import JudgeConfig, read_index
 from stream_validator.registry.index import RegistryIndex
 from stream_validator.settings import Settings
+from stream_validator.stream.observer import Observer
 from stream_validator.stream.registry_reader import RegistryReader
 from stream_validator.stream.stats import Stats
 from stream_validator.stream.topics import Topics
@@ -22,11 +23,19 @@ _REMIND: Final = 30.0
 class Register:
     """The version that judges now, as a whole: switching it is one assignment."""
 
-    def __init__(self, settings: Settings, config: JudgeConfig, topics: Topics, stats: Stats) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        config: JudgeConfig,
+        topics: Topics,
+        stats: Stats,
+        observer: Observer | None = None,
+    ) -> None:
         self._settings = settings
         self._config = config
         self._topics = topics
         self._stats = stats
+        self._observer = observer or Observer()
         self._index: RegistryIndex | None = None
         self._there = asyncio.Event()
         self._log = structlog.get_logger("registry")
@@ -53,10 +62,12 @@ class Register:
         self._stats.registry_version = index.version
         self._stats.registry_as_of = None if index.as_of is None else index.as_of.isoformat()
         self._stats.registry_loads += 1
+        self._observer.register(index)
         self._there.set()
 
     def _refused(self, _why: str) -> None:
         self._stats.registry_refused += 1
+        self._observer.register_refused()
 
     async def run(self) -> None:
         """Read the file once, or follow the topic until cancelled.

@@ -20,6 +20,7 @@ from aiokafka.errors import KafkaError
 
 from stream_validator.settings import Settings
 from stream_validator.stream.connection import client_options
+from stream_validator.stream.observer import Observer
 
 #: Looks in one ``stall_timeout``.
 _LOOKS: Final = 6
@@ -92,12 +93,14 @@ class Watchdog:
         topics: Iterable[str],
         done: Mapping[tuple[str, int], int],
         bark: Callable[[str], None],
+        observer: Observer | None = None,
     ) -> None:
         self._settings = settings
         self._app = app
         self._topics = frozenset(topics)
         self._done = done
         self._bark = bark
+        self._observer = observer or Observer()
         self._limit = settings.stall_timeout
         self._progress = Progress(settings.stall_timeout)
         self._recovering = Recovering(settings.stall_timeout)
@@ -136,6 +139,7 @@ class Watchdog:
             return None
         own = [TopicPartition(*tp) for tp in self._app.consumer.assignment() if tp.topic in self._topics]
         if not own:
+            self._observer.lag({})
             return None
         first = await consumer.beginning_offsets(own)
         end = await consumer.end_offsets(own)
@@ -146,6 +150,7 @@ class Watchdog:
             )
             for tp in own
         }
+        self._observer.lag({(tp.topic, tp.partition): place.lag for tp, place in places.items()})
         still = self._progress.look(now, places)
         if not still:
             return None

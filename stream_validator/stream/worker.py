@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Awaitable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import structlog
@@ -18,6 +19,7 @@ import structlog
 from stream_validator import __version__
 from stream_validator.errors import RegistryError, UsageError
 from stream_validator.law import catalogue as law
+from stream_validator.metrics import Metrics
 from stream_validator.settings import Settings
 from stream_validator.stream import header_fix, logs
 from stream_validator.stream.agents import Documents, Ledger
@@ -26,6 +28,7 @@ from stream_validator.stream.assessing import Assessor, judge_config
 from stream_validator.stream.checks import check_topics, own_folder
 from stream_validator.stream.folding import Folder
 from stream_validator.stream.gate import Gate, now
+from stream_validator.stream.metrics import WorkerMetrics, exporter
 from stream_validator.stream.outputs import Outputs
 from stream_validator.stream.register import Register
 from stream_validator.stream.stats import Stats
@@ -55,6 +58,11 @@ class Worker:
         self._stages = stages
         self._stock = stock
         self._topics = Topics(settings)
+        self._metrics = Metrics("worker", law.load())
+        self._observer = WorkerMetrics(self._metrics, self._topics)
+        self._metrics.ready_when(self._why_not_ready)
+        self._ready = False
+        self._gate: Gate | None = None
         self._log = structlog.get_logger("worker")
         self._stop = asyncio.Event()
         self._failure: BaseException | None = None
@@ -67,7 +75,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
-        with own_folder(self.settings.data_dir):
+        with own_folder(self.settings.data_dir), exporter(self.settings, self._metrics, self._still) or nullcontext():
             if await self._unless_stopped(self._check()):
                 return 0
             return await self._with_register()
@@ -75,6 +83,17 @@ class Worker:
     async def _check(self) -> None:
         # A cluster that is just starting is waited for as long as one that is away for a moment.
         await check_topics(self.settings, self._topics, wait=self.settings.request_timeout)
+
+    def _still(self) -> float:
+        """Seconds since the event loop last turned, as far as is known."""
+        return 0.0 if self._gate is None else now() - self._gate.ticked
+
+    def _why_not_ready(self) -> str | None:
+        if "assess" in self._stages and (why := self._observer.why_not_ready()) is not None:
+            return why
+        if not self._ready:
+            return "the ledger's table is being recovered"
+        return None if self._gate is not None and self._gate.open else "partitions are being handed over"
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, Any]) -> bool:
         """Run ``work`` to its end. True when the worker was told to stop first."""
@@ -89,7 +108,7 @@ class Worker:
 
     async def _with_register(self) -> int:
         config = judge_config(self.settings)
-        register = Register(self.settings, config, self._topics, self.stats)
+        register = Register(self.settings, config, self._topics, self.stats, self._observer)
         reading = self._guard(register.run())
         judging = ThreadPoolExecutor(1, thread_name_prefix="judge")
         try:
@@ -121,7 +140,7 @@ class Worker:
         settings, topics = self.settings, self._topics
         app = build_app(settings, stock=self._stock)
         app.loop = loop
-        gate = Gate(lambda: app.consumer_generation_id, settings.session_timeout)
+        gate = self._gate = Gate(lambda: app.consumer_generation_id, settings.session_timeout)
         outputs = Outputs(settings)
         documents: Documents | None = None
         sources: list[str] = []
@@ -129,12 +148,15 @@ class Worker:
             config = judge_config(settings)
             suspects = Suspects(settings.data_dir)
             assessor = await loop.run_in_executor(judging, Assessor, config, topics, register.index, suspects)
-            documents = Documents(assessor, lambda: register.index, judging, outputs, gate, self.stats, self._fail)
+            documents = Documents(
+                assessor, lambda: register.index, judging, outputs, gate, self.stats, self._fail, self._observer
+            )
             add_agent(app, settings, "documents", topics.document, documents)
             sources.append(topics.document)
         if "ledger" in self._stages:
             table = LedgerTable(app, topics)
-            ledger = Ledger(Folder(table.get, law.load(), topics), table, outputs, gate, self.stats)
+            folder = Folder(table.get, law.load(), topics)
+            ledger = Ledger(folder, table, outputs, gate, self.stats, self._observer)
             add_agent(app, settings, "ledger", topics.assessment, ledger)
             sources.append(topics.assessment)
 
@@ -142,8 +164,12 @@ class Worker:
             await gate.close(_HAND_OVER)
             await app.consumer.commit()
 
-        on_rebalance(app, hand_over, gate.reopen)
-        watchdog = Watchdog(settings, app, sources, self.stats.done, self._bark)
+        def settled(places: Collection[tuple[str, int]]) -> None:
+            gate.reopen()
+            self._observer.assigned(places)
+
+        on_rebalance(app, hand_over, settled)
+        watchdog = Watchdog(settings, app, sources, self.stats.done, self._bark, self._observer)
         await outputs.start()
         self._guard(gate.keep_ticking())
         watch_loop(lambda: gate.ticked, now, settings.stall_timeout, self._bark)
@@ -179,6 +205,7 @@ class Worker:
         except Exception as error:
             await self._fail(error)
             return
+        self._ready = True
         self._log.info("ready", version=__version__, group=self.settings.application_id, cpu=_cpu())
 
     async def _until_over(self, app: Any) -> None:
