@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= out/demo
 
-.PHONY: demo live up down test test-live check bench lock clean examples
+.PHONY: demo live up down test test-live test-observe check bench lock clean examples
 .DEFAULT_GOAL := demo
 
 $(VENV)/.installed: requirements-dev.txt pyproject.toml
@@ -33,13 +33,17 @@ up:
 down:
 	docker compose down
 
-# Everything but the live pipeline's own tests, which are under way: test-live.
+# The judging core and the replay. The live pipeline and what watches it are under way: test-live, test-observe.
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest --ignore=tests/stream --ignore=tests/kafka
+	$(BIN)/python -m pytest --ignore=tests/stream --ignore=tests/kafka --ignore=tests/observe
 
 # The live pipeline on a real Apache Kafka (Java 17 and Maven; the jars are fetched once).
 test-live: $(VENV)/.installed
 	$(BIN)/python -m pytest tests/stream tests/kafka
+
+# Metrics, dashboards and alert rules, on a real Prometheus (prometheus and promtool).
+test-observe: $(VENV)/.installed
+	$(BIN)/python -m pytest tests/observe
 
 # What CI asks besides the tests: format, lint, types, one-way imports, the law's lock.
 check: $(VENV)/.installed
