@@ -27,13 +27,8 @@ from stream_validator.stream.messages import Message, Output, header_pairs
 from stream_validator.stream.topic_schemas import schema_id
 from stream_validator.stream.topics import Topics
 
-#: Most distinct copies (and judgements of copies) of one access key, and most distinct events about it. An honest key
-#: has a handful: its file with and without protocol, one more for each register that judged it again. Beyond, an input
-#: is a dead letter ``too_many_copies``; copies and events have a room of their own, so that copies cannot keep a
-#: cancellation out.
-MAX_COPIES: Final = 100
-MAX_EVENTS: Final = 100
-#: Largest state, in bytes of JSON: the changelog takes messages of 1,000,000 bytes.
+#: Largest state, in bytes of JSON: the changelog takes messages of 1,000,000 bytes. An input beyond it is a dead letter
+#: ``too_many_copies``; in number the ledger bounds the inputs of a key itself.
 MAX_STATE: Final = 900_000
 
 States: TypeAlias = Callable[[int, bytes], bytes | None]
@@ -138,10 +133,10 @@ class Folder:
             found.unchanged += 1
             return new
         state = encode(after)
-        if len(after.documents) > MAX_COPIES or len(after.events) > MAX_EVENTS or len(state) > MAX_STATE:
+        if len(state) > MAX_STATE:
             text = (
-                f"with this one the key has {len(after.documents)} copies or judgements, {len(after.events)} events, "
-                f"{len(state)} bytes; at most {MAX_COPIES}, {MAX_EVENTS} and {MAX_STATE} are kept"
+                f"with this one the key has {len(after.documents)} copies or judgements and {len(after.events)} events "
+                f"of {len(state)} bytes; at most {MAX_STATE} are kept"
             )
             self._die(message, "too_many_copies", text, found)
             return new

@@ -24,6 +24,11 @@ GZIP: Final = b"application/gzip"
 ZSTD: Final = b"application/zstd"
 LOT: Final = b"application/vnd.stream-validator.lot"
 BYTES: Final = b"application/octet-stream"
+#: ``ce_type`` of the marks among dead letters: one is being sent back, one has been.
+REDRIVING: Final = "glp.deadletter.redriving.v1"
+REDRIVEN: Final = "glp.deadletter.redriven.v1"
+#: The header that names the letter (partition:offset), in marks and in the message that went back.
+LETTER: Final = "redrive.letter"
 #: Longest ``error.message``, in characters: it may quote a document.
 MAX_MESSAGE: Final = 1000
 

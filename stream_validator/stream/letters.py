@@ -16,13 +16,8 @@ from aiokafka import TopicPartition
 from aiokafka.structs import ConsumerRecord
 
 from stream_validator.stream.clients import Reading
-from stream_validator.stream.headers import DeadLetterHeaders, Headers, cloud_event
+from stream_validator.stream.headers import LETTER, REDRIVEN, REDRIVING, DeadLetterHeaders, Headers, cloud_event
 
-#: ``ce_type`` of the two marks.
-REDRIVING: Final = "glp.deadletter.redriving.v1"
-REDRIVEN: Final = "glp.deadletter.redriven.v1"
-#: The header that names the letter, in marks and in the message that went back.
-LETTER: Final = "redrive.letter"
 #: What is shown of a record that tells nothing of itself.
 UNKNOWN: Final = "?"
 _PLACE = re.compile(r"([0-9]{1,6}):([0-9]{1,18})\Z", re.ASCII)

@@ -30,7 +30,8 @@ from stream_validator.stream.clients import (
     quiet,
     reading,
 )
-from stream_validator.stream.letters import LETTER, Letter, Listed, Place, Starts, letters, listed, mark, parse_place
+from stream_validator.stream.headers import LETTER
+from stream_validator.stream.letters import Letter, Listed, Place, Starts, letters, listed, mark, parse_place
 from stream_validator.stream.topics import DOCUMENT, Topics
 from stream_validator.stream.trial import Returning, returning
 from stream_validator.stream.trial_process import TrialProcess

@@ -16,7 +16,7 @@ import msgspec
 
 from stream_validator.errors import DEAD_LETTER_KINDS
 from stream_validator.ledger import KeyState
-from stream_validator.records import Alert, EventRead, Judged
+from stream_validator.records import Alert, Assessment, EventRead
 from stream_validator.stream import headers
 from stream_validator.stream.registry_wire import RegistryRecord
 from stream_validator.stream.topics import (
@@ -35,21 +35,26 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _SEPARATOR: Final = " | "
 _FIELDS: Final = "fields.toml"
 
-#: What a value is, for topics of JSON; topics of alerts carry :class:`~stream_validator.records.Alert`.
-VALUES: Final[dict[str, Any]] = {
-    ASSESSMENT: Judged | EventRead,
-    REGISTRY: RegistryRecord,
-    LEDGER_CHANGELOG: KeyState,
+#: What a value is, for topics of JSON; topics of alerts carry :class:`~stream_validator.records.Alert`. Where it is one
+#: of several records, the header ``ce_type`` says which.
+VALUES: Final[dict[str, tuple[Any, ...]]] = {
+    ASSESSMENT: (Assessment, EventRead),
+    REGISTRY: (RegistryRecord,),
+    LEDGER_CHANGELOG: (KeyState,),
 }
 _EVENT: Final = ("ce_specversion", "ce_id", "ce_source", "ce_type")
+_ERROR: Final = tuple(f"error.{name}" for name in headers.DeadLetterHeaders.__struct_fields__)
 #: Headers by topic of bytes: those that are always there, then the others.
 _HEADERS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     # Other publishers need not send any: the bytes speak for themselves.
-    DOCUMENT: ((), (*_EVENT, "ce_subject", "content-type")),
-    DEADLETTER: (
-        (*_EVENT, "content-type", *(f"error.{name}" for name in headers.DeadLetterHeaders.__struct_fields__)),
-        ("ce_subject",),
-    ),
+    DOCUMENT: ((), (*_EVENT, "ce_subject", "content-type", headers.LETTER)),
+    DEADLETTER: ((*_EVENT, "content-type"), ("ce_subject", *_ERROR, headers.LETTER)),
+}
+#: A letter tells why it is there; a mark of a redrive names the letter that goes back.
+_LETTERS_AND_MARKS: Final[dict[str, Any]] = {
+    "if": {"properties": {"ce_type": {"enum": [headers.REDRIVING, headers.REDRIVEN]}}},
+    "then": {"required": [headers.LETTER]},
+    "else": {"required": list(_ERROR)},
 }
 #: Headers of a message with a JSON value.
 JSON_HEADERS: Final = ((*_EVENT, "content-type"), ("ce_subject", "ce_dataschema"))
@@ -60,9 +65,9 @@ def schema_id(topic_id: str) -> str:
     return f"urn:stream-validator:{topic_id}"
 
 
-def value_type(topic: Topic) -> Any:
-    """The record (or union of records) that a topic of JSON values carries."""
-    return Alert if topic.rules else VALUES[topic.id]
+def value_types(topic: Topic) -> tuple[Any, ...]:
+    """The records (or unions of records), one of which each value of a topic of JSON is."""
+    return (Alert,) if topic.rules else VALUES[topic.id]
 
 
 @cache
@@ -81,11 +86,12 @@ def _describe(record: str, field: str, found: dict[str, Any]) -> dict[str, Any]:
     return {"description": en if found_separator else pt, "x-descricao": pt} | found | bounds
 
 
-def _records(kind: Any) -> dict[str, Any]:
-    (root,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+def _records(kinds: tuple[Any, ...]) -> dict[str, Any]:
+    roots, components = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
     for name, one in components.items():
         one["properties"] = {field: _describe(name, field, made) for field, made in one["properties"].items()}
         one["description"] = one.get("description", name).replace("``", "")
+    root = roots[0] if len(roots) == 1 else {"anyOf": list(roots)}
     # OpenAPI's word, unknown to JSON Schema: the constant in ``record`` tells the alternatives apart.
     root.pop("discriminator", None)
     return {**root, "$defs": components}
@@ -105,9 +111,10 @@ def schema(topic: Topic) -> dict[str, Any]:
     head = {"$schema": DIALECT, "$id": schema_id(topic.id)}
     if topic.value == "bytes":
         titles = {"title": f"{topic.title.en}: headers", "x-titulo": f"{topic.title.pt}: cabeçalhos"}
-        return head | titles | headers_schema(*_HEADERS[topic.id])
+        body = headers_schema(*_HEADERS[topic.id])
+        return head | titles | body | (_LETTERS_AND_MARKS if topic.id == DEADLETTER else {})
     titles = {"title": topic.title.en, "x-titulo": topic.title.pt, "description": topic.about.en}
-    body = _records(value_type(topic))
+    body = _records(value_types(topic))
     if topic.rules:
         fields = body["$defs"]["Alert"]["properties"]
         fields["rule"]["pattern"] = f"^[{topic.rules}][0-9]{{2}}$"

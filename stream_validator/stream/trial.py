@@ -16,8 +16,8 @@ from stream_validator.settings import Settings
 from stream_validator.stream.assessing import EVENT, Assessor, judge_config
 from stream_validator.stream.clients import Cluster, reading
 from stream_validator.stream.folding import Folder
-from stream_validator.stream.headers import DeadLetterHeaders, Headers, cloud_event, document_content_type
-from stream_validator.stream.letters import LETTER, Letter, kept
+from stream_validator.stream.headers import LETTER, DeadLetterHeaders, Headers, cloud_event, document_content_type
+from stream_validator.stream.letters import Letter, kept
 from stream_validator.stream.messages import Output
 from stream_validator.stream.registry_publish import read_held
 from stream_validator.stream.registry_reader import Candidate, build

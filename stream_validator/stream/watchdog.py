@@ -20,6 +20,7 @@ from aiokafka.errors import KafkaError
 
 from stream_validator.settings import Settings
 from stream_validator.stream.connection import client_options
+from stream_validator.stream.markers import Markers
 from stream_validator.stream.observer import Observer
 
 #: Looks in one ``stall_timeout``.
@@ -35,9 +36,14 @@ class Place(NamedTuple):
     committed: int | None
 
     @property
+    def next(self) -> int:
+        """The first offset that is there and not committed."""
+        return max(self.first, self.committed or 0)
+
+    @property
     def lag(self) -> int:
         """Messages that are there and not committed."""
-        return max(0, self.end - max(self.first, self.committed or 0))
+        return max(0, self.end - self.next)
 
 
 class Progress:
@@ -112,12 +118,13 @@ class Watchdog:
         consumer = AIOKafkaConsumer(**client_options(self._settings), enable_auto_commit=False)
         await admin.start()
         await consumer.start()
+        markers = Markers(consumer)
         try:
             while True:
                 await asyncio.sleep(min(_LONGEST, self._limit / _LOOKS))
                 try:
                     async with asyncio.timeout(self._limit / 2):
-                        wrong = await self._look(admin, consumer)
+                        wrong = await self._look(admin, consumer, markers)
                 except (KafkaError, OSError, TimeoutError) as error:
                     self._log.info("the cluster does not answer the watchdog", why=type(error).__name__)
                     self._progress.forget()
@@ -129,7 +136,7 @@ class Watchdog:
             await consumer.stop()
             await admin.close()
 
-    async def _look(self, admin: AIOKafkaAdminClient, consumer: AIOKafkaConsumer) -> str | None:
+    async def _look(self, admin: AIOKafkaAdminClient, consumer: AIOKafkaConsumer, markers: Markers) -> str | None:
         now = time.monotonic()
         state = self._handing_over()
         if self._recovering.stuck(now, state):
@@ -150,6 +157,9 @@ class Watchdog:
             )
             for tp in own
         }
+        left = {tp: (place.next, place.end) for tp, place in places.items() if place.lag}
+        for tp in await markers.only_markers(left):
+            places[tp] = places[tp]._replace(committed=places[tp].end)
         self._observer.lag({(tp.topic, tp.partition): place.lag for tp, place in places.items()})
         still = self._progress.look(now, places)
         if not still:

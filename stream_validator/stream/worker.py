@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
+import faust
 import structlog
 
 from stream_validator import __version__
@@ -55,6 +56,8 @@ class Worker:
     def __init__(self, settings: Settings, stages: Collection[StageName] = STAGES, *, stock: bool = False) -> None:
         self.settings = settings
         self.stats = Stats()
+        #: Faust's application, once there is a register.
+        self.app: faust.App | None = None
         self._stages = stages
         self._stock = stock
         self._topics = Topics(settings)
@@ -138,7 +141,7 @@ class Worker:
     async def _work(self, register: Register, judging: ThreadPoolExecutor) -> int:
         loop = asyncio.get_running_loop()
         settings, topics = self.settings, self._topics
-        app = build_app(settings, stock=self._stock)
+        app = self.app = build_app(settings, stock=self._stock)
         app.loop = loop
         gate = self._gate = Gate(lambda: app.consumer_generation_id, settings.session_timeout)
         outputs = Outputs(settings)

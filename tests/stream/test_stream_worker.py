@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from stream_validator.settings import Settings
+from stream_validator.stream.connection import producer_options
+from stream_validator.stream.messages import Output
 from tests.kafka.broker import free_ports
 from tests.kafka.fixtures import Kafka, OwnKafka
-from tests.stream.pipeline import CASES, Pipeline, WorkerProcess, archive, assert_same, case
+from tests.stream.pipeline import CASES, Pipeline, WorkerProcess, archive, assert_same, case, chunked, until
 
 REGISTRY = str(CASES / "world" / "registry.ndjson")
 COMMAND = (sys.executable, "-m", "stream_validator.cli", "worker")
@@ -148,3 +152,37 @@ def test_the_watchdog_ends_a_worker_that_stands_still(apache_kafka: Kafka, tmp_p
         words = "nothing is committed" if fault == "commit" else "none are taken"
         assert words in line["why"]
         assert "nfe.document.v1[" in line["why"] or "glp.assessment.v1[" in line["why"]
+
+
+def test_markers_of_a_transactional_publisher_are_no_lag(apache_kafka: Kafka, tmp_path: Path) -> None:
+    """Each transaction ends with an offset that no consumer sees and that nobody commits."""
+    expected = case("world-partial")
+    parts = list(chunked(expected.documents, 60))
+    with Pipeline(apache_kafka, tmp_path, expected.registry, stall_timeout="10") as pipeline:
+        worker = pipeline.worker()
+        documents = [pipeline.documents(part) for part in parts]
+        asyncio.run(in_transactions(pipeline, documents))
+        until(lambda: pipeline.count(pipeline.topics.assessment) >= expected.assessments.total(), 40, "all are judged")
+        time.sleep(16.0)  # longer than a standstill is suffered
+        assert worker.running.poll() is None, worker.tail()
+        # What comes after the markers is work like any other, and so is a partition that stands still then.
+        assert_same(pipeline, expected)
+        assert pipeline.lag() > 0, "the broker counts the markers"
+        pipeline.send(pipeline.documents(expected.documents[:50]))
+        pipeline.wait_drained()
+        assert worker.terminate() == 0
+
+
+async def in_transactions(pipeline: Pipeline, parts: list[list[Output]]) -> None:
+    """Send each part in a transaction of its own."""
+    producer = AIOKafkaProducer(
+        **producer_options(pipeline.settings), transactional_id=f"{pipeline.topics.document}-tx"
+    )
+    await producer.start()
+    try:
+        for part in parts:
+            async with producer.transaction():
+                for output in part:
+                    await producer.send(output.topic, output.value, output.key)
+    finally:
+        await producer.stop()

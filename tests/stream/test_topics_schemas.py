@@ -14,7 +14,8 @@ from stream_validator import ids
 from stream_validator.law import catalogue
 from stream_validator.records import Alert
 from stream_validator.stream import headers
-from stream_validator.stream.topic_schemas import DIALECT, schema, schema_files, schema_id, value_type
+from stream_validator.stream.letters import Letter, Place, Starts, mark
+from stream_validator.stream.topic_schemas import DIALECT, schema, schema_files, schema_id, value_types
 from stream_validator.stream.topics import DEADLETTER, REGISTRY, Topic, folder, load_topics
 
 TOPICS = sorted(load_topics())
@@ -68,7 +69,8 @@ def test_examples_fit_their_schema_and_their_record(path: Path) -> None:
     if topic.value == "bytes":
         return
     # The record's own decoder agrees, and writes the same again: the schema describes what is really sent.
-    kind = value_type(topic)
+    kinds = value_types(topic)
+    kind = kinds[-1] if value.get("record") == "event_read" else kinds[0]
     record = msgspec.json.decode(json.dumps(value), type=kind)
     assert json.loads(msgspec.json.encode(record)) == value
     if isinstance(record, Alert):
@@ -87,7 +89,7 @@ def first(topic_id: str) -> Any:
         ("glp.alert.capacity.v1", {"revision": 0}),
         ("glp.alert.capacity.v1", {"state": "deleted"}),
         ("glp.alert.capacity.v1", {"message": {"pt": "só"}}),
-        ("glp.assessment.v1", {"record": "skipped"}),
+        ("glp.assessment.v1", {"outcomes": [{"rule": "C01"}]}),
         (REGISTRY, {"colour": "red"}),
         (DEADLETTER, {"error.kind": "unlucky"}),
         (DEADLETTER, {"error.offset": "-1"}),
@@ -108,6 +110,15 @@ def test_what_is_wrong_does_not_fit(topic_id: str, change: dict[str, Any]) -> No
 def test_nothing_may_be_missing_that_is_always_sent(topic_id: str) -> None:
     topic = load_topics()[topic_id]
     assert validator(topic).is_valid({}) is (topic.id == "nfe.document.v1")
+
+
+@pytest.mark.parametrize("starts", [None, Starts("nfe.document.v1", {0: 5})])
+def test_headers_of_a_mark_fit(starts: Starts | None) -> None:
+    letter = Letter(Place(0, 5), 0, b"k", b"x", (), None)
+    sent = {name: value.decode() for name, value in mark(letter, starts)[2]}
+    validator(load_topics()[DEADLETTER]).validate(sent)
+    del sent[headers.LETTER]
+    assert not validator(load_topics()[DEADLETTER]).is_valid(sent)
 
 
 def test_headers_of_a_real_dead_letter_fit() -> None:
