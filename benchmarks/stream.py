@@ -1,10 +1,11 @@
 """The live pipeline against the bare core, on the same documents, in one run.
 
-    python -m benchmarks.stream [--documents 4000] [--json FILE]
+    python -m benchmarks.stream [--documents 8000] [--json FILE]
 
-Starts Apache Kafka (or uses ``KAFKA_BOOTSTRAP_SERVERS``), fills ``nfe.document.v1``, and then starts workers. A rate is
-that of the middle of a run, from the broker's times of the outputs. The core is measured before and after each run, in
-this process: machines are shared, and only the ratio of neighbours counts.
+Starts Apache Kafka (or uses ``KAFKA_BOOTSTRAP_SERVERS``), starts workers, and then fills ``nfe.document.v1``, each
+partition alike. The rate of the first stage is that of the middle of a run, from the times of its outputs; that of the
+whole pipeline counts from the first assessment to the last state of the ledger. The core is measured before and after
+each run, in this process: machines are shared, and only the ratio of neighbours counts.
 """
 
 from __future__ import annotations
@@ -36,14 +37,18 @@ from stream_validator.registry.index import RegistryIndex
 from stream_validator.registry.model import encode as encode_registry
 from stream_validator.stream import lots
 from stream_validator.stream.connection import client_options, producer_options
+from stream_validator.stream.messages import Output
 from tests.kafka.broker import ApacheKafka, record_classes
 from tests.kafka.fixtures import Kafka, new_prefix
 from tests.stream.pipeline import CASES, Pipeline, WorkerProcess, another, archive
 
 #: Establishments of the register: as many as ANP's list has.
 REGISTER = 70_000
-#: What is cut off both ends of a run: start and last, incomplete batches.
-ENDS = 0.1
+PARTITIONS = 8
+#: What is cut off both ends of a run: the feeding, and the last, incomplete batches.
+ENDS = 0.15
+#: Seconds after the last worker is ready in which the group shares out its partitions.
+_SETTLE = 3.0
 
 
 class Core(NamedTuple):
@@ -110,7 +115,7 @@ class Bench:
     def pipeline(self, **settings: str) -> Iterator[Pipeline]:
         """Topics of their own for one run."""
         self._runs += 1
-        given = {"session_timeout": "10", "partitions": "8"} | settings
+        given = {"session_timeout": "10", "partitions": str(PARTITIONS)} | settings
         with Pipeline(another(self.kafka), self.folder / f"run{self._runs}", self.registry, **given) as pipeline:
             yield pipeline
 
@@ -121,18 +126,28 @@ class Bench:
     def measure(self, name: str, stages: str, limit: int, workers: int = 1) -> Run:
         """Fill the topic, start ``workers``, wait until all is done."""
         with self.pipeline() as pipeline:
-            pipeline.send(pipeline.documents(self.values(limit)))
             before = self.core()
             running = [
                 pipeline.worker(sys.executable, "-m", "benchmarks.stream_worker", stages) for _ in range(workers)
             ]
-            target = (pipeline.topics.assessment,) if stages == "assess" else (pipeline.topics.ledger_changelog,)
-            times = asyncio.run(_arrivals(pipeline, target, len(self.documents)))
+            for worker in running:
+                worker.wait_for("ready", 60)
+            time.sleep(_SETTLE)
+            topic = pipeline.topics.document
+            pipeline.send(
+                Output(topic, b"d%d" % number, value, [], number % PARTITIONS)
+                for number, value in enumerate(self.values(limit))
+            )
+            times = asyncio.run(_arrivals(pipeline, pipeline.topics.assessment, len(self.documents)))
+            rate = _middle_rate(times)
+            if stages != "assess":
+                states = asyncio.run(_arrivals(pipeline, pipeline.topics.ledger_changelog, len(self.documents)))
+                rate = len(states) / (max(states) - min(times))
             told = [_finish(worker) for worker in running]
             after = self.core()
         core = Core(*(statistics.mean(pair) for pair in zip(before, after, strict=True)))
         cpu = sum(one["cpu"] - worker.said("ready")[-1]["cpu"] for one, worker in zip(told, running, strict=True))
-        return Run(name, len(self.documents), _middle_rate(times), core, cpu, told)
+        return Run(name, len(self.documents), rate, core, cpu, told)
 
     def latency(self, rate: float) -> dict[str, float]:
         """Seconds from sending a document to reading its first alert, at ``rate`` documents a second."""
@@ -145,6 +160,7 @@ class Bench:
             )  # fmt: skip
             worker.wait_for("ready", 60)
             seconds = asyncio.run(_latencies(pipeline, values, rate))
+            drained = pipeline.wait_drained()
             worker.terminate()
         seconds.sort()
         return {
@@ -152,6 +168,7 @@ class Bench:
             "p50": seconds[len(seconds) // 2],
             "p99": seconds[int(len(seconds) * 0.99)],
             "max": seconds[-1],
+            "lag zero after": drained,
         }
 
 
@@ -167,13 +184,13 @@ def _middle_rate(times: Sequence[float]) -> float:
     return (len(middle) - 1) / (middle[-1] - middle[0])
 
 
-async def _arrivals(pipeline: Pipeline, topics: Sequence[str], count: int) -> list[float]:
-    """Times of the first ``count`` records of ``topics``, seconds as the broker or the producer wrote them."""
+async def _arrivals(pipeline: Pipeline, topic: str, count: int) -> list[float]:
+    """Times of the first ``count`` records of ``topic``, seconds as the producer wrote them."""
     consumer = AIOKafkaConsumer(**client_options(pipeline.settings), enable_auto_commit=False)
     await consumer.start()
     try:
         planned = {topic.name: topic.partitions for topic in pipeline.topics.planned()}
-        consumer.assign([TopicPartition(topic, p) for topic in topics for p in range(planned[topic])])
+        consumer.assign([TopicPartition(topic, p) for p in range(planned[topic])])
         await consumer.seek_to_beginning()
         times: list[float] = []
         end = time.monotonic() + 300
@@ -242,30 +259,10 @@ def broker(folder: Path) -> Iterator[Kafka]:
         yield Kafka(own.bootstrap, "Apache Kafka", "", own, new_prefix())
 
 
-def main() -> None:
-    """Measure, print a table, and write the figures as JSON where asked."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--documents", type=int, default=4000)
-    arguments.add_argument("--only", default="", help="names of runs that contain this")
-    arguments.add_argument("--json", type=Path)
-    chosen = arguments.parse_args()
-    console = Console()
-    with tempfile.TemporaryDirectory(prefix="stream-bench-") as place, broker(Path(place)) as kafka:
-        bench = Bench(kafka, Path(place), chosen.documents)
-        plan: list[tuple[str, str, int, int]] = [
-            ("assess stage, single", "assess", 1, 1),
-            ("assess stage, lots of 50", "assess", 50, 1),
-            ("whole pipeline, single", "assess,ledger", 1, 1),
-            ("whole pipeline, lots of 50", "assess,ledger", 50, 1),
-            ("assess stage, single, 2 workers", "assess", 1, 2),
-            ("assess stage, lots of 50, 2 workers", "assess", 50, 2),
-            ("whole pipeline, lots of 50, 2 workers", "assess,ledger", 50, 2),
-        ]
-        runs = [bench.measure(*one) for one in plan if chosen.only in one[0]]
-        latency = bench.latency(200) if chosen.only in "latency" else None
-    table = Table(title=f"{chosen.documents} documents, register of {REGISTER}, {os.cpu_count()} processors")
-    for column in ("run", "docs/s", "core", "share", "share by cpu", "judging", "folding", "acks 1", "acks 2"):
-        table.add_column(column, justify="left" if column == "run" else "right")
+def _show(console: Console, runs: Sequence[Run], title: str) -> None:
+    table = Table(title=title)
+    for column in ("run", "docs/s", "core", "share", "by cpu", "judging", "folding", "acks 1", "acks 2"):
+        table.add_column(column, justify="left" if column == "run" else "right", no_wrap=True)
     for run in runs:
         seconds = [
             sum(worker[name] for worker in run.workers)
@@ -280,6 +277,30 @@ def main() -> None:
             *(f"{s:.1f} s" for s in seconds),
         )
     console.print(table)
+
+
+def main() -> None:
+    """Measure, print a table, and write the figures as JSON where asked."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--documents", type=int, default=8000)
+    arguments.add_argument("--only", default="", help="names of runs that contain this")
+    arguments.add_argument("--json", type=Path)
+    chosen = arguments.parse_args()
+    console = Console(width=120)
+    with tempfile.TemporaryDirectory(prefix="stream-bench-") as place, broker(Path(place)) as kafka:
+        bench = Bench(kafka, Path(place), chosen.documents)
+        plan: list[tuple[str, str, int, int]] = [
+            ("assess stage, single", "assess", 1, 1),
+            ("assess stage, lots of 50", "assess", 50, 1),
+            ("whole pipeline, single", "assess,ledger", 1, 1),
+            ("whole pipeline, lots of 50", "assess,ledger", 50, 1),
+            ("assess stage, single, 2 workers", "assess", 1, 2),
+            ("assess stage, lots of 50, 2 workers", "assess", 50, 2),
+            ("whole pipeline, lots of 50, 2 workers", "assess,ledger", 50, 2),
+        ]
+        runs = [bench.measure(*one) for one in plan if chosen.only in one[0]]
+        latency = bench.latency(200) if chosen.only in "latency" else None
+    _show(console, runs, f"{chosen.documents} documents, register of {REGISTER}, {os.cpu_count()} processors")
     if latency is not None:
         console.print(f"document to alert at 200/s: {latency}")
     if chosen.json is not None:

@@ -2,11 +2,13 @@
 
 A state is the set of distinct inputs (copies judged, events). Folding is idempotent and commutative, and every alert
 is a function of the set alone, so the last revision is the same bytes in any order and repetition. ``revision`` is
-the size of the set.
+the size of the set (see :func:`_revision` for a set that is full).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import date
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -29,6 +31,8 @@ class KeyState(msgspec.Struct, frozen=True):
 #: Most copies, and most events, that are kept of one key; an honest key has a handful of each. Beyond, the best ranked
 #: are kept, so that a flood of copies pushes out neither the genuine one nor a cancellation.
 MAX_INPUTS = 100
+#: Digits of a hash, and bits of the two parts of a worth below the rank.
+_DIGITS, _HASH, _DAY = 5, 20, 20
 
 
 def _document_identity(document: DocumentInput) -> tuple[str, str, tuple[int, ...]]:
@@ -36,12 +40,39 @@ def _document_identity(document: DocumentInput) -> tuple[str, str, tuple[int, ..
     return document.sha256, versions.registry, _ordered(versions.catalogue)
 
 
-def _document_order(document: DocumentInput) -> tuple[int, tuple[str, str, tuple[int, ...]]]:
-    return document.rank, _document_identity(document)
+def _best(documents: Iterable[DocumentInput]) -> tuple[DocumentInput, ...]:
+    """Those that are kept: by rank and hash, of one copy the latest judgement first."""
+    latest = sorted(documents, key=_document_identity, reverse=True)
+    return tuple(sorted(latest, key=lambda document: (document.rank, document.sha256))[:MAX_INPUTS])
 
 
 def _event_order(event: EventInput) -> tuple[bool, str]:
     return event.refused is not None, event.sha256
+
+
+def _worth(rank: int, sha256: str, day: int) -> int:
+    """Greater for what is kept rather than another: a lower rank, a lower hash, a later day."""
+    below = (1 << _HASH) - 1 - int(sha256[:_DIGITS], 16)
+    return ((3 - rank) << _HASH | below) << _DAY | day
+
+
+def _day(registry: str) -> int:
+    """The day of a register's version as a number, 0 for one that names none."""
+    try:
+        return date.fromisoformat(registry[:10]).toordinal()
+    except ValueError:
+        return 0
+
+
+def _revision(state: KeyState) -> int:
+    """How many inputs there are, as long as all are kept. Where no more fit, a number that grows whenever a better one
+    takes the place of another (some 15 digits, exact in every reader of JSON): it still depends on the set alone."""
+    found = len(state.documents) + len(state.events)
+    if len(state.documents) == MAX_INPUTS:
+        found += sum(_worth(one.rank, one.sha256, _day(one.head.versions.registry)) for one in state.documents)
+    if len(state.events) == MAX_INPUTS:
+        found += sum(_worth(int(one.refused is not None), one.sha256, 0) for one in state.events)
+    return found
 
 
 def _ordered(version: str) -> tuple[int, ...]:
@@ -60,7 +91,7 @@ def fold(state: KeyState | None, item: LedgerInput) -> KeyState:
     identity = _document_identity(item)
     if any(_document_identity(document) == identity for document in state.documents):
         return state
-    documents = tuple(sorted((*state.documents, item), key=_document_order)[:MAX_INPUTS])
+    documents = _best((*state.documents, item))
     return state if documents == state.documents else msgspec.structs.replace(state, documents=documents)
 
 
@@ -80,7 +111,7 @@ def alerts(state: KeyState, catalogue: Catalogue) -> tuple[Alert, ...]:
         event.kind == "cancel" and event.refused is None for event in state.events
     )
     closed = _closed(state, chosen, live)
-    revision = len(state.documents) + len(state.events)
+    revision = _revision(state)
     contested = _contests(state, chosen)
     refusals = _refusals(state)
     found: list[Alert] = []
@@ -97,6 +128,18 @@ def alerts(state: KeyState, catalogue: Catalogue) -> tuple[Alert, ...]:
             )
         )
     return tuple(sorted(found, key=lambda alert: alert.alert_id))
+
+
+def revisions(before: KeyState | None, after: KeyState, catalogue: Catalogue) -> tuple[Alert, ...]:
+    """The alerts of ``after`` for those who know those of ``before``: what came of a copy that is kept no longer (more
+    than :data:`MAX_INPUTS` are better) is closed by its last revision."""
+    found = alerts(after, catalogue)
+    if before is None or len(before.documents) < MAX_INPUTS:
+        return found
+    still = {alert.alert_id for alert in found}
+    gone = [alert for alert in alerts(before, catalogue) if alert.alert_id not in still]
+    closing = {"revision": _revision(after), "state": "closed", "closed_because": "superseded"}
+    return (*found, *(msgspec.structs.replace(alert, **closing) for alert in gone))
 
 
 def _closed(state: KeyState, chosen: DocumentInput, live: dict[str, Alert]) -> list[tuple[Alert, _Closing | None]]:

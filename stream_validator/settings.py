@@ -189,7 +189,7 @@ class Settings(BaseSettings):
         "worker",
         "Seconds to wait for a batch to fill (it bounds the delay of a lonely document).",
         "Segundos à espera de um lote encher (limita o atraso de um documento isolado).",
-        0.1,
+        0.02,
         gt=0,
         le=1,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stream_validator import ledger
 from stream_validator.ids import alert_id
 from stream_validator.law.catalogue import load
-from stream_validator.ledger import MAX_INPUTS, KeyState, alerts, fold
+from stream_validator.ledger import KeyState, alerts, fold, revisions
 from stream_validator.records import (
     Alert,
     DocumentInput,
@@ -141,11 +143,64 @@ def test_a_copy_that_is_not_intact_never_displaces_one_that_is() -> None:
 def test_a_flood_of_copies_pushes_out_neither_the_genuine_one_nor_the_cancellation() -> None:
     flood: list[LedgerInput] = [copy(f"{n:04d}", "F02", rank=2) for n in range(300)]
     noise: list[LedgerInput] = [event(f"{n:04d}", refused="signature_absent") for n in range(300)]
-    genuine: list[LedgerInput] = [copy("z", "C01"), event("z")]
+    genuine: list[LedgerInput] = [copy("ffffff", "C01"), event("ffffff")]
     found = {alert.rule: alert for alert in final(*flood, *noise, *genuine)}
     assert found["C01"].closed_because == "cancelled"
-    assert found["C01"].revision == 2 * MAX_INPUTS
+    assert found["C01"].revision < 2**53, "JSON readers keep whole numbers up to there"
     assert final(*genuine, *reversed(noise), *reversed(flood)) == final(*flood, *noise, *genuine)
+
+
+def test_of_a_copy_judged_more_often_than_is_kept_the_latest_judgement_counts() -> None:
+    days = [f"{date.fromordinal(735000 + n)}-000000-aaaaaaaaaaaa" for n in range(150)]
+    judged = [copy("a", "C01" if day != days[-1] else "F02", registry=day) for day in days]
+    found = {alert.rule: alert for alert in final(*judged)}
+    assert found["F02"].state == "updated"
+    assert found["C01"].closed_because == "registry_corrected"
+    assert final(*reversed(judged)) == final(*judged)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.builds(copy, st.text("0123456789abcdef", min_size=64, max_size=64), rank=st.integers(0, 3))
+        | st.builds(
+            event,
+            st.text("0123456789abcdef", min_size=64, max_size=64),
+            refused=st.sampled_from([None, "signature_absent"]),
+        ),
+        min_size=3,
+        max_size=20,
+        unique_by=lambda item: item.sha256,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_beyond_what_is_kept_the_revision_grows_with_every_change(items: list[LedgerInput], random: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger, "MAX_INPUTS", 3)
+        state: KeyState | None = None
+        before = 0
+        for item in items:
+            after = fold(state, item)
+            if after is not state:
+                assert ledger._revision(after) > before
+                before = ledger._revision(after)
+            state = after
+        random.shuffle(items)
+        again: KeyState | None = None
+        for item in items:
+            again = fold(again, item)
+        assert again == state
+
+
+def test_an_alert_of_a_copy_that_is_no_longer_kept_is_closed() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger, "MAX_INPUTS", 2)
+        before = fold(fold(None, copy("f", "F02", rank=2)), copy("e", "A01", rank=2))
+        after = fold(before, copy("d", "C01"))
+        found = {alert.rule: alert for alert in revisions(before, after, CATALOGUE)}
+    assert (found["F02"].state, found["F02"].closed_because) == ("closed", "superseded")
+    assert found["F02"].revision == found["C01"].revision > 2
+    assert {alert.rule for alert in alerts(after, CATALOGUE)} == {"A01", "C01"}
 
 
 copies = st.builds(

@@ -15,7 +15,7 @@ import msgspec
 
 from stream_validator.alerts import document_input
 from stream_validator.law.catalogue import Catalogue
-from stream_validator.ledger import KeyState, alerts, fold
+from stream_validator.ledger import KeyState, alerts, fold, revisions
 from stream_validator.observe.timings import Laps, Timings
 from stream_validator.observe.transitions import Transitions, transitions
 from stream_validator.records import Alert, Assessment, EventRead, LedgerInput, encode
@@ -140,7 +140,7 @@ class Folder:
             )
             self._die(message, "too_many_copies", text, found)
             return new
-        raised = alerts(after, self._catalogue)
+        raised = revisions(before, after, self._catalogue)
         outputs = [self._alert(alert) for alert in raised]
         known[place], found.states[place] = after, state
         found.outputs += outputs

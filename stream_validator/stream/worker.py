@@ -78,10 +78,11 @@ class Worker:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
-        with own_folder(self.settings.data_dir), exporter(self.settings, self._metrics, self._still) or nullcontext():
+        with exporter(self.settings, self._metrics, self._still) or nullcontext():
             if await self._unless_stopped(self._check()):
                 return 0
-            return await self._with_register()
+            with own_folder(self.settings.data_dir):
+                return await self._with_register()
 
     async def _check(self) -> None:
         # A cluster that is just starting is waited for as long as one that is away for a moment.
