@@ -18,6 +18,10 @@ OF_COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "`replay --metrics-port`: porta das métricas durante o replay.",
         "`replay --metrics-port`: port of the metrics while it runs.",
     ),
+    "STREAM_VALIDATOR_REPLAY_METRICS_WAIT": (
+        "`replay --metrics-wait`: segundos à espera da primeira leitura antes de começar.",
+        "`replay --metrics-wait`: seconds to wait for the first scrape before it begins.",
+    ),
     "STREAM_VALIDATOR_REPLAY_METRICS_FILE": (
         "`replay --metrics-file`: arquivo em que as métricas ficam no fim.",
         "`replay --metrics-file`: file that keeps the metrics at the end.",

@@ -1,4 +1,4 @@
-"""``--metrics-port`` and ``--metrics-file`` of ``replay``: who watches it besides the person in front."""
+"""The options ``--metrics-...`` of ``replay``: who watches it besides the person in front."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from stream_validator.replay.observer import Observer
 #: Seconds to wait at the end until the last figures were scraped, where anybody scrapes.
 _LINGER: Final = 30.0
 _PORTS: Final = 65_535
+_LONGEST_WAIT: Final = 3600
 
 MetricsPortOption: TypeAlias = Annotated[
     str,
@@ -32,6 +33,15 @@ MetricsPortOption: TypeAlias = Annotated[
 MetricsHostOption: TypeAlias = Annotated[
     str, typer.Option("--metrics-host", metavar="ADDRESS", help="Address to serve them on.")
 ]
+MetricsWaitOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--metrics-wait",
+        metavar="SECONDS",
+        envvar="STREAM_VALIDATOR_REPLAY_METRICS_WAIT",
+        help="Begin only after the first scrape, or after so many seconds: what is counted before it is in no rate.",
+    ),
+]
 MetricsFileOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -45,13 +55,14 @@ MetricsFileOption: TypeAlias = Annotated[
 
 
 @contextmanager
-def observing(port: str, host: str, file: Path | None, stopping: Callable[[], bool]) -> Iterator[Observer]:
+def observing(port: str, host: str, wait: str, file: Path | None, stopping: Callable[[], bool]) -> Iterator[Observer]:
     """Who a replay tells of itself while the block runs; a silent one when nobody asked.
 
     Raises :class:`~stream_validator.errors.UsageError` when the port cannot be had, and
     :class:`~stream_validator.replay.metrics.MetricsFileError`.
     """
     asked = number("--metrics-port", port, 0, _PORTS)
+    first = number("--metrics-wait", wait, 0, _LONGEST_WAIT)
     if not asked and file is None:
         yield Observer()
         return
@@ -68,6 +79,7 @@ def observing(port: str, host: str, file: Path | None, stopping: Callable[[], bo
             exporter = stack.enter_context(
                 Exporter(metrics.serving(), host, asked, alive=lambda: None, why_not_ready=metrics.why_not_ready)
             )
+            exporter.wait_for_first_scrape(first, stopping)
         try:
             yield observer
         except BaseException as error:

@@ -16,7 +16,13 @@ from typing import Annotated, Any, Final, Self, TypeAlias
 import typer
 
 from stream_validator.assess import Judge, JudgeConfig
-from stream_validator.commands.observing import MetricsFileOption, MetricsHostOption, MetricsPortOption, observing
+from stream_validator.commands.observing import (
+    MetricsFileOption,
+    MetricsHostOption,
+    MetricsPortOption,
+    MetricsWaitOption,
+    observing,
+)
 from stream_validator.commands.options import (
     AnchorsOption,
     AsKnownOption,
@@ -232,6 +238,7 @@ def replay(
     ] = "5",
     metrics_port: MetricsPortOption = "0",
     metrics_host: MetricsHostOption = "127.0.0.1",
+    metrics_wait: MetricsWaitOption = "0",
     metrics_file: MetricsFileOption = None,
     lang: LangOption = "pt",
 ) -> None:
@@ -265,7 +272,7 @@ def replay(
         checkpoint_seconds=float(number("--checkpoint", checkpoint, 0, 3600)),
         after=tuple(after),
     )
-    watched = partial(observing, metrics_port, metrics_host, metrics_file)
+    watched = partial(observing, metrics_port, metrics_host, metrics_wait, metrics_file)
     raise typer.Exit(_exit_code(_run(plan, says, watched), fail_on))
 
 

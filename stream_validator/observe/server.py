@@ -105,6 +105,18 @@ class Exporter:
     def __exit__(self, *_exception: object) -> None:
         self.stop()
 
+    def wait_for_first_scrape(self, timeout: float, stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until somebody has scraped. False when nobody did in time.
+
+        Prometheus counts what a counter rises between two scrapes: what it rose before the first is in no rate.
+        """
+        end = time.monotonic() + timeout
+        while not self._scraped and not stopping():
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_POLL)
+        return bool(self._scraped)
+
     def wait_for_scrape(self, timeout: float, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Wait until what is there now was scraped, if anybody ever scraped. False when nobody did in time.
 

@@ -146,6 +146,19 @@ def test_nobody_answers_after_the_end(metrics: Metrics) -> None:
         urllib.request.urlopen(f"http://{HOST}:{port}/healthz", timeout=5)
 
 
+def test_the_beginning_waits_for_a_first_scrape(exporter: Exporter) -> None:
+    assert not exporter.wait_for_first_scrape(0.2)
+    assert not exporter.wait_for_first_scrape(60, stopping=lambda: True)
+    ask(exporter, "/metrics", "HEAD")
+    ask(exporter, "/healthz")
+    assert not exporter.wait_for_first_scrape(0)
+    first = threading.Timer(0.3, ask, (exporter, "/metrics"))
+    first.start()
+    assert exporter.wait_for_first_scrape(30)
+    assert exporter.wait_for_first_scrape(0)
+    first.join()
+
+
 def test_the_end_waits_for_a_last_scrape(exporter: Exporter) -> None:
     assert not exporter.wait_for_scrape(60)  # nobody scrapes, so there is nobody to wait for
     ask(exporter, "/metrics")

@@ -26,7 +26,9 @@ def needed(require_component: RequireComponent) -> None:
 def test_a_replay_of_the_example_is_shown_as_its_summary_says(tmp_path: Path) -> None:
     port = free_port()
     with Prometheus(tmp_path / "prometheus", "replay", f"127.0.0.1:{port}") as prometheus:
-        arguments = _arguments(tmp_path / "out", "--metrics-port", port, "--workers", 1, data=EXAMPLE)
+        arguments = _arguments(
+            tmp_path / "out", "--metrics-port", port, "--metrics-wait", 60, "--workers", 1, data=EXAMPLE
+        )
         done = subprocess.run(
             arguments, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=150, check=False
         )
