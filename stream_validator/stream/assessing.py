@@ -30,6 +30,8 @@ from stream_validator.stream.topics import ASSESSMENT, Topics
 EVENT: Final = "glp.event.v1"
 #: Documents judged in one go, and sent together: some 0.1 s of work.
 CHUNK: Final = 100
+#: Files that hold documents: where a replay opens them, a message must be one document or a lot.
+_ARCHIVES: Final = frozenset({"zip", "7z", "rar"})
 #: Parts of a package that a dead letter tells of by name.
 _TOLD: Final = 5
 _SCHEMA: Final = schema_id(ASSESSMENT)
@@ -132,7 +134,7 @@ class Assessor:
         found.documents += 1
         self._whole(None)
         try:
-            results = self._judge.judge(data)
+            results = tuple(_without_archives(self._judge.judge(data)))
             outputs = [self._output(result) for result in results if isinstance(result, Judged | EventRead)]
             self._whole("judge")
         except UnreadableDocumentError as error:
@@ -164,6 +166,16 @@ class Assessor:
             if isinstance(result, Skipped):
                 found.skipped += 1
                 found.statistics.add_skipped(result.kind)
+
+
+def _without_archives(results: Sequence[Result]) -> Iterator[Result]:
+    for result in results:
+        if isinstance(result, Skipped) and result.kind in _ARCHIVES:
+            yield Unread(
+                "archive_refused", f"a {result.kind} archive is no document: stream-validator publish opens it"
+            )
+        else:
+            yield result
 
 
 def _told(unread: Sequence[Unread]) -> str:

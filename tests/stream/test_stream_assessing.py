@@ -257,3 +257,22 @@ def test_kills_between_messages_suspect_nobody(index: RegistryIndex, documents: 
 def test_a_note_that_was_half_written_is_no_note(tmp_path: Path) -> None:
     (tmp_path / "judging.json").write_bytes(b'{"now":[["a",')
     assert not Suspects(tmp_path).suspected(Given(b""))
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [(b"PK\x03\x04", "zip"), (b"PK\x05\x06", "zip"), (b"7z\xbc\xaf\x27\x1c", "7z"), (b"Rar!\x1a\x07", "rar")],
+)
+def test_an_archive_is_no_document_and_does_not_vanish(
+    assessor: Assessor, index: RegistryIndex, start: bytes, kind: str
+) -> None:
+    value = start + b"\x00" * 60
+    (output,) = assessor.assess([Given(value)], index).outputs
+    assert dead(output).kind == "archive_refused"
+    assert kind in dead(output).message
+    assert output.value == value
+    # In a lot, too, and only that document of it.
+    found = assessor.assess([Given(lots.encode([lots.LotDocument(value), lots.LotDocument(b"%PDF-1.7")]))], index)
+    assert [dead(one).kind for one in found.outputs] == ["archive_refused"]
+    assert found.outputs[0].value == value
+    assert found.skipped == 1, "a PDF holds no document of ours"
