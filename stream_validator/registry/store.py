@@ -21,11 +21,12 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 import msgspec
 
 from stream_validator.errors import RegistryError
-from stream_validator.registry import database
+from stream_validator.registry import database, integrity
 from stream_validator.registry.anp import layout, read_snapshot
 from stream_validator.registry.classes import ClassTables
 from stream_validator.registry.coverage import covered_on, joined
 from stream_validator.registry.distributors import Aliases
+from stream_validator.registry.integrity import Row
 from stream_validator.registry.model import Coverage, Establishment, Header, Role, content_hash, encode
 from stream_validator.registry.ndjson import header_line
 from stream_validator.registry.report import Changes, ImportReport
@@ -37,9 +38,6 @@ _Key: TypeAlias = tuple[str, str]
 
 _COLUMNS = "sequence, parent, kind, source, as_of, sha256, records, content_hash, report"
 _HOLDS = "since <= :version AND (until IS NULL OR until > :version)"
-_ESTABLISHMENT = msgspec.json.Decoder(Establishment)
-_HEADER = msgspec.json.Decoder(Header)
-_REPORT = msgspec.json.Decoder(ImportReport)
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -141,7 +139,7 @@ class Store:
     def versions(self) -> list[Version]:
         """Every version, the first import first."""
         rows = self._rows(f"SELECT {_COLUMNS} FROM version ORDER BY sequence")  # noqa: S608
-        return [_version(row) for row in rows]
+        return [integrity.decoded(self.path, Version, row) for row in rows]
 
     def version(self, sequence: int | None = None) -> Version:
         """One version, by default the last. Raises :class:`RegistryError` when it is not there."""
@@ -149,42 +147,66 @@ class Store:
         sql = f"SELECT {_COLUMNS} FROM version WHERE {where} ORDER BY sequence DESC LIMIT 1"  # noqa: S608
         row = next(iter(list(self._rows(sql, {"sequence": sequence}))), None)
         if row is not None:
-            return _version(row)
+            return integrity.decoded(self.path, Version, row)
         if sequence is None:
             raise RegistryError(f"{self.path}: the store is empty; import a register first")
         raise RegistryError(f"{self.path}: there is no version {sequence}; see `registry versions`")
 
     def header(self, sequence: int | None = None) -> Header:
         """First line of the register at a version. Raises :class:`RegistryError` as :meth:`version` does."""
-        return self._header(self.version(sequence).sequence)
+        version = self.version(sequence)
+        header = self._header(version)
+        for _ in self._held(version, header):
+            pass
+        return header
 
-    def _header(self, sequence: int | None) -> Header:
-        rows = list(self._rows("SELECT header FROM version WHERE sequence = :sequence", {"sequence": sequence}))
-        return _HEADER.decode(rows[0][0]) if rows else Header()
+    def _header(self, version: Version | None) -> Header:
+        if version is None:
+            return Header()
+        sql = "SELECT header FROM version WHERE sequence = :sequence"
+        ((text,),) = self._rows(sql, {"sequence": version.sequence})
+        header = integrity.header(self.path, version.id, text)
+        if header.as_of != version.as_of:
+            raise integrity.damaged(self.path, version.id, f"its first line is of {header.as_of}")
+        return header
+
+    def _held(self, version: Version, header: Header, holds: str = _HOLDS) -> Iterator[Row]:
+        """Rows of a version, in order of (CNPJ, role), streaming. The last step refuses what does not fit its hash."""
+        sql = f"SELECT cnpj, role, body FROM record WHERE {holds} ORDER BY cnpj, role"  # noqa: S608
+        rows = self._rows(sql, {"version": version.sequence})
+        return integrity.checked(self.path, version.id, version.content_hash, header_line(header), rows)
 
     def bodies(self, sequence: int | None = None) -> Iterator[bytes]:
-        """Encoded establishments of a version, in order of (CNPJ, role), streaming."""
-        version = self.version(sequence).sequence
-        sql = f"SELECT body FROM record WHERE {_HOLDS} ORDER BY cnpj, role"  # noqa: S608
-        return (row[0] for row in self._rows(sql, {"version": version}))
+        """Encoded establishments of a version, in order of (CNPJ, role), streaming; see :meth:`load`."""
+        version = self.version(sequence)
+        return (row[2] for row in self._held(version, self._header(version)))
 
     def load(self, sequence: int | None = None) -> tuple[Header, Iterator[Establishment]]:
-        """Header and establishments of a version (default: the last), in order of (CNPJ, role), streaming."""
-        version = self.version(sequence).sequence
-        return self._header(version), map(_ESTABLISHMENT.decode, self.bodies(version))
+        """Header and establishments of a version (default: the last), in order of (CNPJ, role), streaming.
+
+        After the last one the hash of everything is compared with the version's: :class:`RegistryError` when they
+        differ, so nothing may be used before the end of the stream. The same when a row cannot be decoded.
+        """
+        version = self.version(sequence)
+        header = self._header(version)
+        rows = self._held(version, header)
+        return header, (self._establishment(version, row) for row in rows)
+
+    def _establishment(self, version: Version, row: Row) -> Establishment:
+        return integrity.establishment(self.path, version.id, row)
 
     def lines(self, sequence: int | None = None) -> Iterator[bytes]:
-        """The canonical file of a version, line by line."""
-        version = self.version(sequence).sequence
-        yield from header_line(self._header(version))
-        yield from self.bodies(version)
+        """The canonical file of a version, line by line; see :meth:`load`."""
+        version = self.version(sequence)
+        header = self._header(version)
+        yield from header_line(header)
+        yield from (row[2] for row in self._held(version, header))
 
     def show(self, cnpj: str, on: dt.date | None = None, known_at: int | None = None) -> Shown:
         """The records of one establishment as known at a version, with the day asked about (default: its own)."""
         version = self.version(known_at)
-        header = self._header(version.sequence)
-        sql = f"SELECT body FROM record WHERE cnpj = :cnpj AND {_HOLDS} ORDER BY role"  # noqa: S608
-        rows = list(self._rows(sql, {"cnpj": cnpj, "version": version.sequence}))
+        header = self._header(version)
+        rows = [row for row in self._held(version, header) if row[0] == cnpj]
         day = on or header.as_of
         if day is None:
             raise RegistryError("this register has no day of its own; say which day with --on")
@@ -192,7 +214,7 @@ class Store:
             cnpj,
             day,
             version.id,
-            tuple(_ESTABLISHMENT.decode(row[0]) for row in rows),
+            tuple(self._establishment(version, row) for row in rows),
             covered_on(header.coverage, day),
             cnpj in header.unread,
         )
@@ -209,8 +231,8 @@ class Store:
             header = self._header(parent)
             self._refuse_older(as_of, header)
             snapshot = read_snapshot(raw, as_of, tables, Aliases(header.distributors))
-            current = self._current(parent, "reseller")
-            records = {cnpj: _ESTABLISHMENT.decode(body) for (cnpj, _), body in current.items()}
+            current = (record for _, record in self._current(parent, header))
+            records = {record.cnpj: record for record in current if record.role == "reseller"}
             states: dict[_Key, bytes | None] = {}
             count: Counter[str] = Counter()
             for change in fold(records, snapshot):
@@ -243,7 +265,8 @@ class Store:
         """
         with database.explained(self.path), database.writing(self._connection):
             parent = self._last()
-            current = self._current(parent, role)
+            before = self._header(parent)
+            current = {row[:2]: row[2] for row, _ in self._current(parent, before) if role in {None, row[1]}}
             states: dict[_Key, bytes | None] = {}
             digest = hashlib.sha256()
             count = 0
@@ -255,7 +278,7 @@ class Store:
                 if key in states:
                     raise RegistryError(f"{record.cnpj} stands twice as {record.role}")
                 states[key] = body
-            new = header if mode == "replace" and role is None else _merged(self._header(parent), header)
+            new = header if mode == "replace" and role is None else _merged(before, header)
             gone: dict[_Key, bytes | None] = {}
             if mode == "replace":
                 gone = {key: None for key in current if key not in states}
@@ -264,9 +287,9 @@ class Store:
             base = msgspec.structs.replace(base, changes=_changes(current, changed))
             return self._write(kind, source, sha256 or digest.hexdigest(), parent, _Plan(new, changed, base))
 
-    def _last(self) -> int | None:
-        row = self._connection.execute("SELECT max(sequence) FROM version").fetchone()
-        return None if row[0] is None else int(row[0])
+    def _last(self) -> Version | None:
+        last = self._connection.execute("SELECT max(sequence) FROM version").fetchone()[0]
+        return None if last is None else self.version(last)
 
     def _refuse_older(self, as_of: dt.date, header: Header) -> None:
         if header.as_of is not None and as_of < header.as_of:
@@ -275,14 +298,14 @@ class Store:
                 "snapshots go in by order of their day; import them into a new store, the oldest first"
             )
 
-    def _current(self, version: int | None, role: str | None) -> dict[_Key, bytes]:
-        if version is None:
-            return {}
-        sql = f"SELECT cnpj, role, body FROM record WHERE {_HOLDS}"  # noqa: S608
-        rows = self._connection.execute(sql, {"version": version})
-        return {(cnpj, found): body for cnpj, found, body in rows if role is None or found == role}
+    def _current(self, version: Version | None, header: Header) -> Iterator[tuple[Row, Establishment]]:
+        """What the last version holds, every row checked: nothing is built on a damaged store."""
+        if version is not None:
+            for row in self._held(version, header, "until IS NULL"):
+                yield row, self._establishment(version, row)
 
-    def _write(self, kind: Kind, source: str, sha256: str, parent: int | None, plan: _Plan) -> Version:
+    def _write(self, kind: Kind, source: str, sha256: str, last: Version | None, plan: _Plan) -> Version:
+        parent = None if last is None else last.sequence
         sequence = (parent or 0) + 1
         connection = self._connection
         connection.executemany(
@@ -317,12 +340,6 @@ class Store:
         )
         connection.execute("INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         return Version(sequence, parent, kind, source, when, sha256, total, digest, plan.report)
-
-
-def _version(row: tuple[Any, ...]) -> Version:
-    sequence, parent, kind, source, as_of, sha256, records, digest, report = row
-    day = dt.date.fromisoformat(as_of) if as_of is not None else None
-    return Version(sequence, parent, kind, source, day, sha256, records, digest, _REPORT.decode(report))
 
 
 def _merged(old: Header, new: Header) -> Header:

@@ -97,12 +97,13 @@ def test_everything_that_happens(own_kafka: OwnKafka, tmp_path: Path, large: Wor
 
 @pytest.fixture(scope="module")
 def endless(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """200 000 documents of some 5 000 keys: four copies of each file that differ by white space, each ten times."""
+    """200 000 documents of some 5 000 keys: ten copies of each file that differ by white space, each four times."""
     folder = tmp_path_factory.mktemp("endless")
-    generate(folder, documents=4500, seed=29)
+    generate(folder, documents=5000, seed=29)
     files = archive(folder / "archive.zip")[:5000]
-    copies = [data + b"\n" * number if data.startswith(b"<") else data for data in files for number in range(4)]
-    documents = copies * 10
+    assert len(files) == 5000
+    copies = [data + b"\n" * number if data.startswith(b"<") else data for data in files for number in range(10)]
+    documents = copies * 4
     random.Random(29).shuffle(documents)
     return world(folder / "registry.ndjson", documents)
 
@@ -156,10 +157,13 @@ def test_two_hundred_thousand_documents(apache_kafka: Kafka, tmp_path: Path, end
         told = [worker.terminate() for worker in workers]
         assert told == [0, 0]
         said = [worker.said("stopped")[-1] for worker in workers]
-        # The log cleaner works when a segment is full; what it leaves is read by a worker that knows nothing.
-        time.sleep(20)
-        changelog = pipeline.read(pipeline.topics.ledger_changelog)
         updates = pipeline.count(pipeline.topics.ledger_changelog)
+        # The log cleaner comes every 15 s; what it leaves is what a worker that knows nothing reads.
+        changelog = pipeline.read(pipeline.topics.ledger_changelog)
+        deadline = time.monotonic() + 120
+        while len(changelog) > 2 * len(keys) and time.monotonic() < deadline:
+            time.sleep(10)
+            changelog = pipeline.read(pipeline.topics.ledger_changelog)
         shutil.rmtree(workers[0].folder / "data")
         workers[0].start()
         fresh = time.monotonic()
@@ -182,9 +186,9 @@ def test_two_hundred_thousand_documents(apache_kafka: Kafka, tmp_path: Path, end
     assert memory[3] < memory[1] * 1.15
     assert lag[3] <= max(2 * lag[1], 20)
     assert drained < 15
-    assert updates > 2 * len(keys)
+    assert updates > 5 * len(keys)
     assert {record.key for record in changelog} == keys
-    assert len(changelog) < 0.5 * updates
+    assert len(changelog) <= 2 * len(keys)
     last = {record.key: len(record.value or b"") for record in changelog}
     assert state < 3 * sum(last.values())
     assert recovered < 30
