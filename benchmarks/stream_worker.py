@@ -6,8 +6,8 @@ import asyncio
 import sys
 
 from stream_validator.settings import load_settings
-from stream_validator.stream import logs
-from stream_validator.stream.worker import STAGES, Worker, leave
+from stream_validator.stream.pipeline import logs
+from stream_validator.stream.pipeline.worker import STAGES, Worker, leave
 
 
 def main() -> None:

@@ -31,8 +31,8 @@ from stream_validator.commands.options import language
 from stream_validator.commands.texts import Language, Says
 from stream_validator.errors import StreamValidatorError
 from stream_validator.settings import PREFIX, Settings
-from stream_validator.stream.clients import Cluster, Stop, lag, look_at, quiet, stopping
-from stream_validator.stream.tail import Tail, Wanted
+from stream_validator.stream.tools.clients import Cluster, Stop, lag, look_at, quiet, stopping
+from stream_validator.stream.tools.tail import Tail, Wanted
 from stream_validator.stream.topics import Topics
 from tests.kafka.broker import ApacheKafka, record_classes
 from tests.kafka.jars import VERSION, BrokerUnavailable

@@ -28,8 +28,8 @@ from stream_validator.report.formats import visible
 from stream_validator.report.texts import Texts
 
 if TYPE_CHECKING:
-    from stream_validator.stream.clients import Stop
-    from stream_validator.stream.tail import Seen, Wanted
+    from stream_validator.stream.tools.clients import Stop
+    from stream_validator.stream.tools.tail import Seen, Wanted
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -83,7 +83,7 @@ def _several(option: str, given: Sequence[str] | None, known: Sequence[str]) -> 
 def _wanted(
     rule: Sequence[str] | None, uf: Sequence[str] | None, state: Sequence[str] | None, outcome: Sequence[str] | None
 ) -> Wanted:
-    from stream_validator.stream.tail import Wanted
+    from stream_validator.stream.tools.tail import Wanted
 
     rules = tuple(sorted(catalogue.load().rules))
     families = tuple(sorted({name[0] for name in rules}))
@@ -131,7 +131,7 @@ def tail(
     wanted = _wanted(rule, uf, state, outcome)
     count = number("-n", last, 0, _MOST)
     settings = live.settings()
-    from stream_validator.stream.tail import Tail
+    from stream_validator.stream.tools.tail import Tail
 
     watched = Tail(settings, wanted)
     writer = Writer(Console(highlight=False, soft_wrap=True), says)
@@ -166,12 +166,12 @@ def consume(
 ) -> None:
     """Guarda em SQLite a última revisão de cada alerta. / Keep the last revision of each alert in SQLite.
 
-    Exemplo de consumidor idempotente: o código é para ser lido (stream_validator/stream/consume.py).
-    The sample of an idempotent consumer: its code is there to be read (stream_validator/stream/consume.py).
+    Exemplo de consumidor idempotente: o código é para ser lido (stream_validator/stream/tools/consume.py).
+    The sample of an idempotent consumer: its code is there to be read (stream_validator/stream/tools/consume.py).
     """
     says = Says("alerts", language(lang))
     settings = live.settings()
-    from stream_validator.stream import consume as sample
+    from stream_validator.stream.tools import consume as sample
 
     if not into.parent.is_dir():
         raise UsageError(f"--into {into}: there is no folder {into.parent}")

@@ -28,9 +28,9 @@ from stream_validator.report.formats import visible
 
 if TYPE_CHECKING:
     from stream_validator.settings import Settings
-    from stream_validator.stream.clients import Reading
-    from stream_validator.stream.letters import Letter, Listed, Place
-    from stream_validator.stream.redrive import Redriven
+    from stream_validator.stream.tools.clients import Reading
+    from stream_validator.stream.tools.letters import Letter, Listed, Place
+    from stream_validator.stream.tools.redrive import Redriven
 
 R = TypeVar("R")
 app = typer.Typer(
@@ -65,8 +65,8 @@ def _filter(
     until: str | None,
 ) -> tuple[list[Place], Callable[[Letter], bool], int | None]:
     """The places named, the filter over letters, and the moment to read from. Raises :class:`UsageError`."""
-    from stream_validator.stream.letters import UNKNOWN
-    from stream_validator.stream.redrive import chosen
+    from stream_validator.stream.tools.letters import UNKNOWN
+    from stream_validator.stream.tools.redrive import chosen
 
     for option, given, known in (("--kind", kinds, (*DEAD_LETTER_KINDS, UNKNOWN)), ("--stage", stages, _STAGES)):
         for each in given or ():
@@ -78,7 +78,7 @@ def _filter(
 
 
 def _place(text: str) -> Place:
-    from stream_validator.stream.letters import parse_place
+    from stream_validator.stream.tools.letters import parse_place
 
     place = parse_place(text)
     if place is None:
@@ -125,7 +125,7 @@ def list_(
 
 
 async def _listed(settings: Settings, wanted: Callable[[Letter], bool], since: int | None) -> list[Listed]:
-    from stream_validator.stream.letters import listed
+    from stream_validator.stream.tools.letters import listed
 
     async def work(reader: Reading, _topic: str) -> list[Listed]:
         await reader.since(since)
@@ -135,7 +135,7 @@ async def _listed(settings: Settings, wanted: Callable[[Letter], bool], since: i
 
 
 async def _with_reader(settings: Settings, work: Callable[[Reading, str], Awaitable[R]]) -> R:
-    from stream_validator.stream.clients import look_at, reading
+    from stream_validator.stream.tools.clients import look_at, reading
     from stream_validator.stream.topics import Topics
 
     topic = Topics(settings).deadletter
@@ -187,7 +187,7 @@ def show(
     settings = live.settings()
 
     async def work(reader: Reading, topic: str) -> Letter | None:
-        from stream_validator.stream.letters import one
+        from stream_validator.stream.tools.letters import one
 
         return await one(reader, topic, place)
 
@@ -255,7 +255,7 @@ def redrive(
     places, wanted, start = _filter(ids, kind, stage, since, until)
     if not (places or everything or kind or stage or since or until):
         raise UsageError("say which: IDs, --kind, --stage, --since, --until, or --all")
-    from stream_validator.stream.redrive import Redrive
+    from stream_validator.stream.tools.redrive import Redrive
 
     work = Redrive(settings, wanted, since=start, force=force, dry=dry_run)
     found = live.run_until_told(work.run)

@@ -14,7 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from stream_validator.settings import Settings
-    from stream_validator.stream.clients import Stop
+    from stream_validator.stream.tools.clients import Stop
 
 R = TypeVar("R")
 
@@ -35,7 +35,7 @@ def run(work: Callable[[], Awaitable[R]]) -> R:
 
     Leaves by :class:`typer.Exit` with 1 and one line when the brokers fail on the way.
     """
-    from stream_validator.stream.clients import BrokerError, quiet
+    from stream_validator.stream.tools.clients import BrokerError, quiet
 
     async def body() -> R:
         with quiet():
@@ -55,7 +55,7 @@ def run_until_told(work: Callable[[Stop], Awaitable[R]]) -> R:
 
     A second SIGINT cancels it.
     """
-    from stream_validator.stream.clients import stopping
+    from stream_validator.stream.tools.clients import stopping
 
     async def body() -> R:
         with stopping() as stop:

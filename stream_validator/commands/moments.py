@@ -7,10 +7,11 @@ import re
 from typing import Final
 
 from stream_validator.errors import UsageError
-from stream_validator.registry.anp import parse_date
+from stream_validator.registry.anp import given_date
 
 #: Civil time of Brasília (no daylight saving since 2019).
 BRASILIA: Final = dt.timezone(dt.timedelta(hours=-3))
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}", re.ASCII)
 _AGO = re.compile(r"([0-9]{1,6})([smhd])\Z", re.ASCII)
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -22,22 +23,30 @@ def moment(option: str, text: str | None, now: dt.datetime | None = None) -> int
     """
     if text is None:
         return None
-    if found := _AGO.match(text):
-        then = (now or dt.datetime.now(dt.UTC)) - dt.timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
-    else:
-        then = _written(option, text)
+    then = _ago(int(found[1]) * _SECONDS[found[2]], now) if (found := _AGO.match(text)) else _written(text)
+    if then is None:
+        raise UsageError(
+            f"{option} {text}: a day (2026-11-30), a day and time (2026-11-30T14:00), or 90s 30m 12h 7d ago"
+        )
     return round(then.timestamp() * 1000)
 
 
-def _written(option: str, text: str) -> dt.datetime:
+def _ago(seconds: int, now: dt.datetime | None) -> dt.datetime | None:
     try:
-        if (day := parse_date(text)) is not None:
-            return dt.datetime.combine(day, dt.time(), BRASILIA)
+        return (now or dt.datetime.now(dt.UTC)) - dt.timedelta(seconds=seconds)
+    except OverflowError:  # before the year 1
+        return None
+
+
+def _written(text: str) -> dt.datetime | None:
+    if (day := given_date(text)) is not None:
+        return dt.datetime.combine(day, dt.time(), BRASILIA)
+    if _TIME.match(text) is None:
+        return None
+    try:
         then = dt.datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(
-            f"{option} {text}: a day (2026-11-30), a day and time (2026-11-30T14:00), or 90s 30m 12h 7d ago"
-        ) from None
+        return None
     return then if then.tzinfo is not None else then.replace(tzinfo=BRASILIA)
 
 

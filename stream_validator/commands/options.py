@@ -12,7 +12,7 @@ import typer
 from stream_validator.assess import JudgeConfig, SchemaPolicy, SignaturePolicy
 from stream_validator.commands.texts import Language
 from stream_validator.errors import UsageError
-from stream_validator.registry.anp import parse_date
+from stream_validator.registry.anp import given_date
 from stream_validator.registry.store import Store
 
 C = TypeVar("C", bound=str)
@@ -98,10 +98,10 @@ def day(option: str, text: str | None) -> dt.date | None:
     """A civil day given as ``yyyy-mm-dd`` or ``dd/mm/yyyy``. Raises :class:`UsageError`."""
     if text is None:
         return None
-    try:
-        return parse_date(text) or dt.date.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"{option} {text}: not a date (yyyy-mm-dd or dd/mm/yyyy)") from error
+    found = given_date(text)
+    if found is None:
+        raise UsageError(f"{option} {text}: not a date (yyyy-mm-dd or dd/mm/yyyy)")
+    return found
 
 
 def language(text: str) -> Language:

@@ -21,8 +21,8 @@ from stream_validator.replay.progress import Words, clock, watcher
 from stream_validator.report import formats
 
 if TYPE_CHECKING:
-    from stream_validator.stream.position import Progress
-    from stream_validator.stream.units import Note
+    from stream_validator.stream.tools.position import Progress
+    from stream_validator.stream.tools.units import Note
 
 _RATE = re.compile(r"([0-9]{1,7}(?:\.[0-9]{1,3})?)(?:/s)?\Z", re.ASCII)
 _MOST_IN_A_LOT: Final = 50
@@ -90,7 +90,7 @@ def publish(
     given = tuple(path for path in paths if path != "-")
     asked = number("--lot", lot, 1, _MOST_IN_A_LOT), _rate(rate), _position(resume, given)
     settings = live.settings()
-    from stream_validator.stream.publish import Plan, Publication, StoppedError
+    from stream_validator.stream.tools.publish import Plan, Publication, StoppedError
 
     with NamedTemporaryFile(prefix="stream-validator-names-") as names:
         if "-" in paths:

@@ -18,13 +18,14 @@ import msgspec
 import typer
 from rich.console import Console
 
+from stream_validator.commands.options import day as day_of
 from stream_validator.commands.registry_publish import publish
 from stream_validator.errors import StreamValidatorError, UsageError
 from stream_validator.ids import is_cnpj
 from stream_validator.law import catalogue
 from stream_validator.registry import fetch as fetching
 from stream_validator.registry import intake, ndjson, render, show
-from stream_validator.registry.anp import clean_cnpj, layout, parse_date
+from stream_validator.registry.anp import clean_cnpj, layout
 from stream_validator.registry.model import Role
 from stream_validator.registry.store import Store, Version
 from stream_validator.registry.words import Language, words
@@ -64,6 +65,7 @@ VersionOption = Annotated[
     typer.Option("--version", help="Versão (número ou id); omissão: a última. / Version; default: the last."),
 ]
 _STORE = Path("registry.sqlite")
+_MOST_SECONDS = 3600
 
 
 def _fail(error: StreamValidatorError) -> NoReturn:
@@ -90,16 +92,6 @@ def _language(text: str) -> Language:
     if text == "en":
         return "en"
     raise UsageError(f"--lang {text}: pt or en")
-
-
-def _day(option: str, text: str | None) -> dt.date | None:
-    """A day given as ``yyyy-mm-dd`` or ``dd/mm/yyyy``. Raises :class:`UsageError`."""
-    if text is None:
-        return None
-    try:
-        return parse_date(text) or dt.date.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"{option} {text}: not a date (yyyy-mm-dd or dd/mm/yyyy)") from error
 
 
 def _sequence(store: Store, option: str, text: str | None) -> int | None:
@@ -152,7 +144,7 @@ def import_(
     if file_format not in {"auto", "anp", "ndjson"}:
         raise UsageError(f"--format {file_format}: auto, anp or ndjson")
     kind = msgspec.convert(file_format, intake.FileFormat)
-    day = _day("--as-of", as_of)
+    day = day_of("--as-of", as_of)
     if not file.is_file():
         raise UsageError(f"{file}: there is no such file")
     with Store(store, create=True) as opened:
@@ -177,9 +169,7 @@ def fetch(
     ] = False,
     timeout: Annotated[float, typer.Option(help="Segundos por leitura. / Seconds per read.")] = 60.0,
     attempts: Annotated[int, typer.Option(min=1, help="Tentativas. / Attempts.")] = 5,
-    pause: Annotated[
-        float, typer.Option(min=0.0, help="Primeira pausa, em segundos. / First pause, in seconds.")
-    ] = 2.0,
+    pause: Annotated[float, typer.Option(help="Primeira pausa, em segundos. / First pause, in seconds.")] = 2.0,
     max_bytes: Annotated[int, typer.Option(min=1, help="Tamanho máximo. / Largest size.")] = 200_000_000,
     download_only: Annotated[bool, typer.Option("--download-only", help="Não importa. / Do not import.")] = False,
     store: StoreOption = _STORE,
@@ -187,7 +177,11 @@ def fetch(
 ) -> None:
     """Baixa o CSV da ANP, confere e importa. / Download ANP's CSV, check it and import it."""
     language = _language(lang)
-    day = _day("--as-of", as_of) or dt.datetime.now(tz=_BRASILIA).date()
+    day = day_of("--as-of", as_of) or dt.datetime.now(tz=_BRASILIA).date()
+    if not 0 < timeout <= _MOST_SECONDS:  # which nan is not either
+        raise UsageError(f"--timeout {timeout:g}: seconds, more than 0 and at most {_MOST_SECONDS}")
+    if not 0 <= pause <= _MOST_SECONDS:
+        raise UsageError(f"--pause {pause:g}: seconds, from 0 to {_MOST_SECONDS}")
     limits = fetching.Limits(attempts=attempts, first_pause=pause, timeout=timeout, max_bytes=max_bytes)
     with Store(store, create=True) as opened:
         before = [version.report.rows for version in opened.versions() if version.kind == "anp"]
@@ -237,7 +231,7 @@ def add_list(
     --covers-to, absence from the list proves nothing.
     """
     language = _language(lang)
-    start, end = _day("--covers-from", covers_from), _day("--covers-to", covers_to)
+    start, end = day_of("--covers-from", covers_from), day_of("--covers-to", covers_to)
     if not file.is_file():
         raise UsageError(f"{file}: there is no such file")
     with Store(store, create=True) as opened:
@@ -269,7 +263,7 @@ def show_(
 ) -> None:
     """O que o registro diz de um estabelecimento num dia. / What the register says of an establishment on a day."""
     language = _language(lang)
-    day = _day("--on", on)
+    day = day_of("--on", on)
     clean = clean_cnpj(cnpj)
     if not is_cnpj(clean):
         raise UsageError(f"{cnpj}: not a CNPJ with right check digits")

@@ -59,7 +59,7 @@ def publish(
         raise UsageError(f"{path}: there is no such file")
     settings = live.settings()
     header, establishments, name = load_registry(path, sequence("--version", path, version), day("--as-of", as_of))
-    from stream_validator.stream import registry_publish
+    from stream_validator.stream.tools import registry_publish
 
     changes = live.run(
         lambda: registry_publish.publish(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from stream_validator.errors import SchemaError, UsageError
+from stream_validator.commands.options import day
+from stream_validator.errors import SchemaError
 from stream_validator.nfe.schema import SchemaSet
 from stream_validator.nfe.schema_add import add_package
 from stream_validator.nfe.schema_catalogue import (
@@ -123,8 +123,8 @@ def add(
         folder,
         load_catalogue(),
         level=level,
-        since=_day("--since", since),
-        until=_day("--until", until),
+        since=day("--since", since),
+        until=day("--until", until),
     )
     typer.echo(
         words["added"].format(
@@ -135,13 +135,6 @@ def add(
             files=len(package.files),
         )
     )
-
-
-def _day(option: str, text: str | None) -> dt.date | None:
-    try:
-        return None if text is None else dt.date.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"{option} {text}: not a date (yyyy-mm-dd)") from error
 
 
 def _documents(package: Package, between: str = ", ") -> str:

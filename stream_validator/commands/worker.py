@@ -18,7 +18,7 @@ def worker() -> None:
     # Faust takes half a second to import: only this command needs it.
     from stream_validator.settings import load_settings
     from stream_validator.stream.connection import PASSING, ConnectionProblem
-    from stream_validator.stream.worker import leave, run
+    from stream_validator.stream.pipeline.worker import leave, run
 
     settings = load_settings()
     try:

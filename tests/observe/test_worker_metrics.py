@@ -18,11 +18,11 @@ from stream_validator.law import catalogue as law
 from stream_validator.metrics import Metrics
 from stream_validator.records import Result
 from stream_validator.settings import Settings, load_settings
-from stream_validator.stream.assessing import Assessor
-from stream_validator.stream.folding import Folder
 from stream_validator.stream.messages import Message, Output
-from stream_validator.stream.metrics import STILL, WorkerMetrics, exporter
-from stream_validator.stream.suspects import Suspects
+from stream_validator.stream.pipeline.assessing import Assessor
+from stream_validator.stream.pipeline.folding import Folder
+from stream_validator.stream.pipeline.metrics import STILL, WorkerMetrics, exporter
+from stream_validator.stream.pipeline.suspects import Suspects
 from stream_validator.stream.topics import Topics
 from tests.observe.samples import WORLD, Samples, assert_is_summary
 from tests.observe.test_replay_metrics import replay, summary

@@ -15,9 +15,9 @@ from typing import Any
 from faust.transport.consumer import Consumer
 
 from stream_validator.settings import load_settings
-from stream_validator.stream import logs
-from stream_validator.stream.assessing import Assessed, Assessor
-from stream_validator.stream.worker import STAGES, Worker, leave
+from stream_validator.stream.pipeline import logs
+from stream_validator.stream.pipeline.assessing import Assessed, Assessor
+from stream_validator.stream.pipeline.worker import STAGES, Worker, leave
 
 
 def slow_seek() -> None:

@@ -13,8 +13,8 @@ import pytest
 from aiokafka.structs import ConsumerRecord
 
 from stream_validator.records import Alert, encode
-from stream_validator.stream.consume import AlertsTable
 from stream_validator.stream.messages import Output
+from stream_validator.stream.tools.consume import AlertsTable
 from stream_validator.stream.topics import Topics
 from tests.kafka.fixtures import Kafka, OwnKafka
 from tests.stream.operators import Operator

@@ -17,16 +17,16 @@ from stream_validator.errors import StreamValidatorError
 from stream_validator.ledger import KeyState
 from stream_validator.records import DocumentInput, Judged, encode
 from stream_validator.settings import Settings
-from stream_validator.stream import redrive as redriving
-from stream_validator.stream.clients import BrokerError, Stop, look_at
-from stream_validator.stream.dead_letters import Stage, attempts, dead_letter
-from stream_validator.stream.folding import MAX_STATE
-from stream_validator.stream.letters import Letter
 from stream_validator.stream.messages import Output
-from stream_validator.stream.redrive import Redrive, Redriven
+from stream_validator.stream.pipeline.dead_letters import Stage, attempts, dead_letter
+from stream_validator.stream.pipeline.folding import MAX_STATE
+from stream_validator.stream.tools import redrive as redriving
+from stream_validator.stream.tools.clients import BrokerError, Stop, look_at
+from stream_validator.stream.tools.letters import Letter
+from stream_validator.stream.tools.redrive import Redrive, Redriven
+from stream_validator.stream.tools.trial import Returning
+from stream_validator.stream.tools.trial_process import TrialProcess
 from stream_validator.stream.topics import Topics
-from stream_validator.stream.trial import Returning
-from stream_validator.stream.trial_process import TrialProcess
 from tests.kafka.fixtures import Kafka
 from tests.stream.operators import ROOT, Operator
 from tests.stream.pipeline import CASES, Pipeline, Record, archive
@@ -277,7 +277,7 @@ def test_a_redrive_that_dies_in_between_is_made_up_for(pipeline: Pipeline, kafka
     program = f"""
 import asyncio, os
 from stream_validator.settings import Settings
-from stream_validator.stream.redrive import Redrive
+from stream_validator.stream.tools.redrive import Redrive
 
 class Dies(Redrive):
     async def _hand_over(self, ways, messages):
@@ -364,8 +364,8 @@ def test_without_a_register_to_try_by_it_says_so(pipeline: Pipeline, kafka: Kafk
 
 def test_a_filter_takes_what_it_says() -> None:
     from stream_validator.stream.headers import DeadLetterHeaders
-    from stream_validator.stream.letters import Place
-    from stream_validator.stream.redrive import chosen
+    from stream_validator.stream.tools.letters import Place
+    from stream_validator.stream.tools.redrive import chosen
 
     told = DeadLetterHeaders("empty", "m", "read", "t", 0, 0)
     letter = Letter(Place(1, 2), 1000, None, b"", (), told)

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from stream_validator.records import Alert
-from stream_validator.stream.dead_letters import dead_letter
+from stream_validator.stream.pipeline.dead_letters import dead_letter
+from stream_validator.stream.tools.trial import Returning
 from stream_validator.stream.topics import load_topics
-from stream_validator.stream.trial import Returning
 from tests.kafka.fixtures import Kafka
 from tests.stream.operators import ROOT, Operator
 from tests.stream.pipeline import CASES, Pipeline, archive, assert_same, until, world

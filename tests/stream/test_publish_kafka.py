@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from stream_validator.stream import lots
-from stream_validator.stream.keys import message_key
+from stream_validator.stream.tools.keys import message_key
 from tests.kafka.broker import free_ports
 from tests.kafka.fixtures import Kafka, OwnKafka
 from tests.stream.operators import Operator

@@ -24,9 +24,9 @@ from stream_validator.replay.limits import Limits
 from stream_validator.replay.opening import ItemOpener
 from stream_validator.replay.wire import Position
 from stream_validator.stream import lots
-from stream_validator.stream.keys import access_key, message_key
-from stream_validator.stream.position import Counts, Origin, PositionFile, Progress
-from stream_validator.stream.units import Step, Unit, own_name, steps, units
+from stream_validator.stream.tools.keys import access_key, message_key
+from stream_validator.stream.tools.position import Counts, Origin, PositionFile, Progress
+from stream_validator.stream.tools.units import Step, Unit, own_name, steps, units
 from tests.stream.pipeline import CASES, archive
 
 LIMITS = Limits(member_bytes=4000, nested_bytes=200_000, ratio_floor=2000, stream_floor=20_000)

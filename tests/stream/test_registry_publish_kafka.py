@@ -15,10 +15,11 @@ from stream_validator.errors import StreamValidatorError
 from stream_validator.registry.index import RegistryIndex
 from stream_validator.registry.load import load_registry
 from stream_validator.registry.model import Establishment, Header, encode
-from stream_validator.stream import registry_publish, registry_wire
+from stream_validator.stream import registry_wire
 from stream_validator.stream.messages import Output
-from stream_validator.stream.registry_reader import Assembly, build
+from stream_validator.stream.pipeline.registry_reader import Assembly, build
 from stream_validator.stream.registry_wire import RegistryEntry, RegistryVersion
+from stream_validator.stream.tools import registry_publish
 from tests.kafka.fixtures import Kafka
 from tests.stream.operators import Operator
 from tests.stream.pipeline import CASES, Pipeline

@@ -14,10 +14,10 @@ from stream_validator.records import Assessment, EventRead, Judged
 from stream_validator.registry.index import RegistryIndex
 from stream_validator.registry.model import Header
 from stream_validator.stream import lots
-from stream_validator.stream.assessing import CHUNK, EVENT, Assessed, Assessor, chunks, judge_config
 from stream_validator.stream.headers import DeadLetterHeaders
 from stream_validator.stream.messages import Output
-from stream_validator.stream.suspects import Suspects
+from stream_validator.stream.pipeline.assessing import CHUNK, EVENT, Assessed, Assessor, chunks, judge_config
+from stream_validator.stream.pipeline.suspects import Suspects
 from tests.stream.pipeline import CASES, archive
 from tests.stream.stream_messages import Given, settings, topics
 

@@ -12,11 +12,11 @@ from stream_validator.assess import Judge, JudgeConfig
 from stream_validator.law.catalogue import load
 from stream_validator.ledger import MAX_INPUTS, KeyState
 from stream_validator.records import Assessment, EventRead, Judged, encode
-from stream_validator.stream import folding
-from stream_validator.stream.assessing import EVENT
-from stream_validator.stream.folding import Folded, Folder
 from stream_validator.stream.headers import DeadLetterHeaders, cloud_event
 from stream_validator.stream.messages import Output
+from stream_validator.stream.pipeline import folding
+from stream_validator.stream.pipeline.assessing import EVENT
+from stream_validator.stream.pipeline.folding import Folded, Folder
 from stream_validator.stream.topics import ASSESSMENT
 from tests.stream.pipeline import CASES, archive, case
 from tests.stream.stream_messages import Given, topics

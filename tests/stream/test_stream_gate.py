@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from stream_validator.stream.agents import Documents, Ledger
-from stream_validator.stream.assessing import Assessed
-from stream_validator.stream.folding import Folded
-from stream_validator.stream.gate import Gate, StandstillError
 from stream_validator.stream.messages import Output
-from stream_validator.stream.stats import Stats
+from stream_validator.stream.pipeline.agents import Documents, Ledger
+from stream_validator.stream.pipeline.assessing import Assessed
+from stream_validator.stream.pipeline.folding import Folded
+from stream_validator.stream.pipeline.gate import Gate, StandstillError
+from stream_validator.stream.pipeline.stats import Stats
 from tests.stream.stream_messages import Given
 
 

@@ -8,7 +8,7 @@ import pytest
 from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from aiokafka.record.memory_records import MemoryRecords
 
-from stream_validator.stream.header_fix import LenientRecords
+from stream_validator.stream.pipeline.header_fix import LenientRecords
 from tests.stream.stream_messages import NoText
 
 

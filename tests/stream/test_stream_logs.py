@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from stream_validator.stream.logs import Throttle
+from stream_validator.stream.pipeline.logs import Throttle
 
 
 def record(name: str, text: str, *given: object) -> logging.LogRecord:

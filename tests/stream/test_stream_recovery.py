@@ -39,7 +39,7 @@ def started(pipeline: Pipeline, kind: str, fault: str) -> WorkerProcess:
 def assert_only_stock_loses(pipelines: dict[str, Pipeline], expected: World) -> None:
     missing = {kind: lost(pipeline, expected) for kind, pipeline in pipelines.items()}
     assert missing["mended"] == 0
-    assert missing["stock"], "Faust loses nothing here any more: stream/recovery_fix.py may go"
+    assert missing["stock"], "Faust loses nothing here any more: stream/pipeline/recovery_fix.py may go"
     pipelines["mended"].wait_drained()
     assert_same(pipelines["mended"], expected)
     assert all(worker.terminate() == 0 for worker in pipelines["mended"].workers)

@@ -13,7 +13,7 @@ from stream_validator.ids import cnpj_check_digits
 from stream_validator.registry.load import load_registry
 from stream_validator.registry.model import Brand, Establishment, Header
 from stream_validator.stream.messages import Output
-from stream_validator.stream.registry_reader import Assembly, Candidate, VersionError, build
+from stream_validator.stream.pipeline.registry_reader import Assembly, Candidate, VersionError, build
 from tests.stream.pipeline import CASES
 from tests.stream.stream_register import records
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from stream_validator.stream.watchdog import Place, Progress, Recovering, watch_loop
+from stream_validator.stream.pipeline.watchdog import Place, Progress, Recovering, watch_loop
 
 LIMIT = 10.0
 

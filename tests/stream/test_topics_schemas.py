@@ -14,7 +14,7 @@ from stream_validator import ids
 from stream_validator.law import catalogue
 from stream_validator.records import Alert
 from stream_validator.stream import headers
-from stream_validator.stream.letters import Letter, Place, Starts, mark
+from stream_validator.stream.tools.letters import Letter, Place, Starts, mark
 from stream_validator.stream.topic_schemas import DIALECT, schema, schema_files, schema_id, value_types
 from stream_validator.stream.topics import DEADLETTER, REGISTRY, Topic, folder, load_topics
 

@@ -20,10 +20,10 @@ from stream_validator.observe.timings import Laps, Timings
 from stream_validator.observe.transitions import Transitions, transitions
 from stream_validator.records import Alert, Assessment, EventRead, LedgerInput, encode
 from stream_validator.report.statistics import Statistics
-from stream_validator.stream.assessing import EVENT
-from stream_validator.stream.dead_letters import dead_letter
 from stream_validator.stream.headers import cloud_event
 from stream_validator.stream.messages import Message, Output, header_pairs
+from stream_validator.stream.pipeline.assessing import EVENT
+from stream_validator.stream.pipeline.dead_letters import dead_letter
 from stream_validator.stream.topic_schemas import schema_id
 from stream_validator.stream.topics import Topics
 

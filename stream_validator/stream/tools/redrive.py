@@ -19,7 +19,8 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import ProducerFenced
 
 from stream_validator.settings import Settings
-from stream_validator.stream.clients import (
+from stream_validator.stream.headers import LETTER
+from stream_validator.stream.tools.clients import (
     BrokerError,
     Cluster,
     Reading,
@@ -30,11 +31,10 @@ from stream_validator.stream.clients import (
     quiet,
     reading,
 )
-from stream_validator.stream.headers import LETTER
-from stream_validator.stream.letters import Letter, Listed, Place, Starts, letters, listed, mark, parse_place
+from stream_validator.stream.tools.letters import Letter, Listed, Place, Starts, letters, listed, mark, parse_place
+from stream_validator.stream.tools.trial import Returning, returning
+from stream_validator.stream.tools.trial_process import TrialProcess
 from stream_validator.stream.topics import DOCUMENT, Topics
-from stream_validator.stream.trial import Returning, returning
-from stream_validator.stream.trial_process import TrialProcess
 
 #: Letters and bytes in one batch; milliseconds after which the broker gives up marks that were left open.
 _TOGETHER: Final = 100

@@ -11,9 +11,9 @@ import structlog
 from stream_validator.assess import JudgeConfig, read_index
 from stream_validator.registry.index import RegistryIndex
 from stream_validator.settings import Settings
-from stream_validator.stream.observer import Observer
-from stream_validator.stream.registry_reader import RegistryReader
-from stream_validator.stream.stats import Stats
+from stream_validator.stream.pipeline.observer import Observer
+from stream_validator.stream.pipeline.registry_reader import RegistryReader
+from stream_validator.stream.pipeline.stats import Stats
 from stream_validator.stream.topics import Topics
 
 #: Seconds between lines of the log while there is no register yet.

@@ -15,11 +15,11 @@ from stream_validator.observe.server import Exporter
 from stream_validator.observe.timings import Timings
 from stream_validator.registry.index import RegistryIndex
 from stream_validator.settings import Settings
-from stream_validator.stream.assessing import Assessed
-from stream_validator.stream.folding import Folded
 from stream_validator.stream.headers import DeadLetterHeaders
 from stream_validator.stream.messages import Message, Output
-from stream_validator.stream.observer import Observer, Place, StageName
+from stream_validator.stream.pipeline.assessing import Assessed
+from stream_validator.stream.pipeline.folding import Folded
+from stream_validator.stream.pipeline.observer import Observer, Place, StageName
 from stream_validator.stream.topics import Topics
 
 #: Seconds that the event loop may stand still before ``/healthz`` says so.
@@ -44,22 +44,22 @@ class WorkerMetrics(Observer):
         return None if self._has_partitions else "no partitions assigned yet"
 
     def began(self, stage: StageName, messages: int) -> None:
-        """See :class:`~stream_validator.stream.observer.Observer`."""
+        """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
         self._in_flight[stage] += messages
         self._metrics.set("in_flight_messages", self._in_flight[stage], stage)
 
     def ended(self, stage: StageName, messages: int) -> None:
-        """See :class:`~stream_validator.stream.observer.Observer`."""
+        """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
         self.began(stage, -messages)
 
     def assessed(self, messages: Sequence[Message], found: Assessed, sending: float) -> None:
-        """See :class:`~stream_validator.stream.observer.Observer`."""
+        """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
         self._metrics.count(found.statistics)
         self._tell(found.outputs)
         self._done("judge", messages, found.timings, "send_assessments", sending)
 
     def folded(self, messages: Sequence[Message], found: Folded, sending: float) -> None:
-        """See :class:`~stream_validator.stream.observer.Observer`."""
+        """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
         self._metrics.count(found.statistics, dead_stage="ledger")
         self._metrics.repeated(found.repeated)
         self._metrics.alerts(found.transitions)
@@ -94,28 +94,28 @@ class WorkerMetrics(Observer):
             self._metrics.set("newest_message_timestamp_seconds", newest, topic)
 
     def handed_over(self, messages: int) -> None:
-        """See :class:`~stream_validator.stream.observer.Observer`."""
+        """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
         if messages:
             self._metrics.add("handed_over_messages", by=messages)
 
     def register(self, index: RegistryIndex) -> None:
-        """See :class:`~stream_validator.stream.observer.Observer`."""
+        """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
         self._metrics.register(index.version, index.as_of, len(index))
         self._has_register = True
 
     def register_refused(self) -> None:
-        """See :class:`~stream_validator.stream.observer.Observer`."""
+        """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
         self._metrics.add("registry_refusals")
 
     def assigned(self, places: Collection[Place]) -> None:
-        """See :class:`~stream_validator.stream.observer.Observer`."""
+        """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
         numbers = Counter(self._topics.id_of(topic) for topic, _ in places)
         self._metrics.replace("assigned_partitions", {(topic,): numbers[topic] for topic in TOPICS})
         self._metrics.add("rebalances")
         self._has_partitions = True
 
     def lag(self, messages: Mapping[Place, int]) -> None:
-        """See :class:`~stream_validator.stream.observer.Observer`."""
+        """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
         self._metrics.replace(
             "consumer_lag_messages",
             {(self._topics.id_of(topic) or "", str(partition)): lag for (topic, partition), lag in messages.items()},

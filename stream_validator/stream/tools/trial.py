@@ -13,15 +13,15 @@ from stream_validator.registry.distributors import default_header
 from stream_validator.registry.index import RegistryIndex
 from stream_validator.registry.model import Header
 from stream_validator.settings import Settings
-from stream_validator.stream.assessing import EVENT, Assessor, judge_config
-from stream_validator.stream.clients import Cluster, reading
-from stream_validator.stream.folding import Folder
 from stream_validator.stream.headers import LETTER, DeadLetterHeaders, Headers, cloud_event, document_content_type
-from stream_validator.stream.letters import Letter, kept
 from stream_validator.stream.messages import Output
-from stream_validator.stream.registry_publish import read_held
-from stream_validator.stream.registry_reader import Candidate, build
-from stream_validator.stream.suspects import Suspects
+from stream_validator.stream.pipeline.assessing import EVENT, Assessor, judge_config
+from stream_validator.stream.pipeline.folding import Folder
+from stream_validator.stream.pipeline.registry_reader import Candidate, build
+from stream_validator.stream.pipeline.suspects import Suspects
+from stream_validator.stream.tools.clients import Cluster, reading
+from stream_validator.stream.tools.letters import Letter, kept
+from stream_validator.stream.tools.registry_publish import read_held
 from stream_validator.stream.topics import ASSESSMENT, DOCUMENT, Topics
 
 #: How an event in ``glp.assessment.v1`` begins: its headers are gone, and ``ce_type`` was among them.

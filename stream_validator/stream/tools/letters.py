@@ -15,8 +15,8 @@ import msgspec
 from aiokafka import TopicPartition
 from aiokafka.structs import ConsumerRecord
 
-from stream_validator.stream.clients import Reading
 from stream_validator.stream.headers import LETTER, REDRIVEN, REDRIVING, DeadLetterHeaders, Headers, cloud_event
+from stream_validator.stream.tools.clients import Reading
 
 #: What is shown of a record that tells nothing of itself.
 UNKNOWN: Final = "?"

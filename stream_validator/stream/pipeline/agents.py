@@ -13,14 +13,14 @@ from concurrent.futures import Executor
 from typing import Any, Protocol
 
 from stream_validator.registry.index import RegistryIndex
-from stream_validator.stream.assessing import Assessed, Assessor, chunks
-from stream_validator.stream.folding import Folder
-from stream_validator.stream.gate import Gate
 from stream_validator.stream.messages import Message
-from stream_validator.stream.observer import Observer
-from stream_validator.stream.outputs import Outputs
-from stream_validator.stream.stats import Stats
-from stream_validator.stream.tables import LedgerTable
+from stream_validator.stream.pipeline.assessing import Assessed, Assessor, chunks
+from stream_validator.stream.pipeline.folding import Folder
+from stream_validator.stream.pipeline.gate import Gate
+from stream_validator.stream.pipeline.observer import Observer
+from stream_validator.stream.pipeline.outputs import Outputs
+from stream_validator.stream.pipeline.stats import Stats
+from stream_validator.stream.pipeline.tables import LedgerTable
 
 
 class Event(Protocol):

@@ -25,10 +25,10 @@ from stream_validator.replay.inputs import Inputs
 from stream_validator.replay.limits import MIB, Limits
 from stream_validator.replay.opening import ItemOpener
 from stream_validator.settings import Settings
-from stream_validator.stream.clients import Stop, explained, look_at, producing, quiet
-from stream_validator.stream.position import Counts, Origin, PositionFile, Progress
+from stream_validator.stream.tools.clients import Stop, explained, look_at, producing, quiet
+from stream_validator.stream.tools.position import Counts, Origin, PositionFile, Progress
+from stream_validator.stream.tools.units import Note, Unit, steps, units
 from stream_validator.stream.topics import DOCUMENT, Topics
-from stream_validator.stream.units import Note, Unit, steps, units
 
 #: What is read in one go, in its thread: messages, bytes, seconds.
 _READ: Final = 500

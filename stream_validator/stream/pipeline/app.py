@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol
 import faust
 
 from stream_validator.settings import Settings
-from stream_validator.stream.agents import Event
 from stream_validator.stream.connection import faust_broker, faust_credentials
-from stream_validator.stream.recovery_fix import mend, mended
+from stream_validator.stream.pipeline.agents import Event
+from stream_validator.stream.pipeline.recovery_fix import mend, mended
 
 #: Seconds between heartbeats: by them a worker learns that another has come or gone.
 _HEARTBEAT: Final = 1.0

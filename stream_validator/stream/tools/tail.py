@@ -11,7 +11,7 @@ from aiokafka.structs import ConsumerRecord
 
 from stream_validator.records import Alert
 from stream_validator.settings import Settings
-from stream_validator.stream.clients import Reading, look_at, quiet, reading
+from stream_validator.stream.tools.clients import Reading, look_at, quiet, reading
 from stream_validator.stream.topics import Topics
 
 #: Alerts whose last revision is remembered, so that what comes again is not shown again.
@@ -70,7 +70,7 @@ class Tail:
     ) -> AsyncIterator[Seen]:
         """What is there (all of it, or the ``last`` ones), then with ``follow`` what comes, until told to stop.
 
-        What is there comes in order of time. Raises as :func:`~stream_validator.stream.clients.reading`.
+        What is there comes in order of time. Raises as :func:`~stream_validator.stream.tools.clients.reading`.
         """
         names = self._wanted.topics(Topics(self._settings))
         with quiet():

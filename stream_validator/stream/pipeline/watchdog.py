@@ -20,8 +20,8 @@ from aiokafka.errors import KafkaError
 
 from stream_validator.settings import Settings
 from stream_validator.stream.connection import client_options
-from stream_validator.stream.markers import Markers
-from stream_validator.stream.observer import Observer
+from stream_validator.stream.pipeline.markers import Markers
+from stream_validator.stream.pipeline.observer import Observer
 
 #: Looks in one ``stall_timeout``.
 _LOOKS: Final = 6

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 from stream_validator.errors import StreamValidatorError
 from stream_validator.settings import Settings
-from stream_validator.stream.clients import Cluster, quiet
-from stream_validator.stream.trial import Returning, prepare
+from stream_validator.stream.tools.clients import Cluster, quiet
+from stream_validator.stream.tools.trial import Returning, prepare
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess

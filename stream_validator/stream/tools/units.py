@@ -14,8 +14,8 @@ from stream_validator.replay.names import SEPARATOR
 from stream_validator.replay.opening import ItemOpener
 from stream_validator.replay.wire import Position, SpooledItem
 from stream_validator.stream.headers import Headers, cloud_event, document_content_type
-from stream_validator.stream.keys import message_key
 from stream_validator.stream.lots import LotDocument, Packed, pack
+from stream_validator.stream.tools.keys import message_key
 from stream_validator.stream.topics import DOCUMENT
 
 Note: TypeAlias = Refusal | Passed

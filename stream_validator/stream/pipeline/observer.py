@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from stream_validator.registry.index import RegistryIndex
-from stream_validator.stream.assessing import Assessed
-from stream_validator.stream.folding import Folded
 from stream_validator.stream.messages import Message
+from stream_validator.stream.pipeline.assessing import Assessed
+from stream_validator.stream.pipeline.folding import Folded
 
 StageName: TypeAlias = Literal["judge", "ledger"]
 #: Topic (its full name) and partition.

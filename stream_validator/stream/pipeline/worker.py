@@ -22,21 +22,21 @@ from stream_validator.errors import RegistryError, UsageError
 from stream_validator.law import catalogue as law
 from stream_validator.metrics import Metrics
 from stream_validator.settings import Settings
-from stream_validator.stream import header_fix, logs
-from stream_validator.stream.agents import Documents, Ledger
-from stream_validator.stream.app import add_agent, build_app, on_rebalance
-from stream_validator.stream.assessing import Assessor, judge_config
-from stream_validator.stream.checks import check_topics, own_folder
-from stream_validator.stream.folding import Folder
-from stream_validator.stream.gate import Gate, now
-from stream_validator.stream.metrics import WorkerMetrics, exporter
-from stream_validator.stream.outputs import Outputs
-from stream_validator.stream.register import Register
-from stream_validator.stream.stats import Stats
-from stream_validator.stream.suspects import Suspects
-from stream_validator.stream.tables import LedgerTable
+from stream_validator.stream.pipeline import header_fix, logs
+from stream_validator.stream.pipeline.agents import Documents, Ledger
+from stream_validator.stream.pipeline.app import add_agent, build_app, on_rebalance
+from stream_validator.stream.pipeline.assessing import Assessor, judge_config
+from stream_validator.stream.pipeline.checks import check_topics, own_folder
+from stream_validator.stream.pipeline.folding import Folder
+from stream_validator.stream.pipeline.gate import Gate, now
+from stream_validator.stream.pipeline.metrics import WorkerMetrics, exporter
+from stream_validator.stream.pipeline.outputs import Outputs
+from stream_validator.stream.pipeline.register import Register
+from stream_validator.stream.pipeline.stats import Stats
+from stream_validator.stream.pipeline.suspects import Suspects
+from stream_validator.stream.pipeline.tables import LedgerTable
+from stream_validator.stream.pipeline.watchdog import Watchdog, watch_loop
 from stream_validator.stream.topics import Topics
-from stream_validator.stream.watchdog import Watchdog, watch_loop
 
 StageName: TypeAlias = Literal["assess", "ledger"]
 STAGES: Final[tuple[StageName, ...]] = ("assess", "ledger")

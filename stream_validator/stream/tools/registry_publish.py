@@ -19,11 +19,11 @@ from stream_validator.errors import StreamValidatorError, UsageError
 from stream_validator.registry.model import ROLES, Establishment, Header, content_hash, encode
 from stream_validator.settings import Settings
 from stream_validator.stream import registry_wire
-from stream_validator.stream.clients import explained, look_at, producing, quiet, reading
 from stream_validator.stream.headers import cloud_event
-from stream_validator.stream.outputs import MAX_VALUE
-from stream_validator.stream.registry_reader import Candidate, Entries, build
+from stream_validator.stream.pipeline.outputs import MAX_VALUE
+from stream_validator.stream.pipeline.registry_reader import Candidate, Entries, build
 from stream_validator.stream.registry_wire import RegistryEntry, RegistryRecord, RegistryVersion
+from stream_validator.stream.tools.clients import explained, look_at, producing, quiet, reading
 from stream_validator.stream.topic_schemas import schema_id
 from stream_validator.stream.topics import REGISTRY, Topics
 
@@ -129,7 +129,7 @@ def check_older(held: Held, as_of: dt.date | None) -> None:
 
 
 async def read_held(settings: Settings, topic: str) -> Held:
-    """What ``topic`` holds now, closed or not. Raises as :func:`~stream_validator.stream.clients.reading`."""
+    """What ``topic`` holds now, closed or not. Raises as :func:`~stream_validator.stream.tools.clients.reading`."""
     place = TopicPartition(topic, 0)
     held = Held({}, None, 0)
     async with reading(settings, [place]) as reader:

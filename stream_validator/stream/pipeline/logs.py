@@ -14,7 +14,7 @@ from stream_validator import logs
 from stream_validator.settings import Settings
 
 #: Libraries that tell every step at INFO.
-LIBRARIES: Final = ("faust", "mode", "aiokafka", "kafka", "asyncio", "stream_validator.stream.recovery_fix")
+LIBRARIES: Final = ("faust", "mode", "aiokafka", "kafka", "asyncio", "stream_validator.stream.pipeline.recovery_fix")
 #: What Faust warns of in every start although it was asked for (topics are made by ``topics apply``).
 _ASKED_FOR: Final = ("Topic creation disabled",)
 #: Seconds between two lines of a library that say the same.

@@ -18,11 +18,11 @@ from stream_validator.registry.index import RegistryIndex
 from stream_validator.report.statistics import Statistics
 from stream_validator.settings import Settings
 from stream_validator.stream import lots
-from stream_validator.stream.dead_letters import dead_letter
 from stream_validator.stream.headers import cloud_event
 from stream_validator.stream.messages import Message, Output
-from stream_validator.stream.outputs import MAX_VALUE
-from stream_validator.stream.suspects import DEATHS, Suspects
+from stream_validator.stream.pipeline.dead_letters import dead_letter
+from stream_validator.stream.pipeline.outputs import MAX_VALUE
+from stream_validator.stream.pipeline.suspects import DEATHS, Suspects
 from stream_validator.stream.topic_schemas import schema_id
 from stream_validator.stream.topics import ASSESSMENT, Topics
 

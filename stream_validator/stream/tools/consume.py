@@ -24,8 +24,8 @@ from aiokafka.structs import ConsumerRecord
 
 from stream_validator.errors import UsageError
 from stream_validator.settings import Settings
-from stream_validator.stream.clients import Stop, explained, look_at, quiet
 from stream_validator.stream.connection import client_options
+from stream_validator.stream.tools.clients import Stop, explained, look_at, quiet
 from stream_validator.stream.topics import Topics
 
 _TABLES: Final = """
@@ -117,7 +117,8 @@ async def consume(settings: Settings, table: AlertsTable, group: str, stop: Stop
     """Keep alerts until told to stop; without ``follow`` until everything that is there has been kept.
 
     Several processes with the same ``group`` share the partitions. Raises as
-    :func:`~stream_validator.stream.clients.look_at`, and :class:`~stream_validator.stream.clients.BrokerError`.
+    :func:`~stream_validator.stream.tools.clients.look_at`, and
+    :class:`~stream_validator.stream.tools.clients.BrokerError`.
     """
     topics = Topics(settings).alerts
     with quiet(), explained("reading alerts"):

@@ -1,0 +1,1 @@
+"""The worker: a Faust application around the judging core."""
