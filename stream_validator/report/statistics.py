@@ -3,7 +3,8 @@
 Every table is a dict from a tuple of texts to a whole number, so that merging is adding: associative, commutative,
 the same whatever the order. Quantities are whole tenths of a gram (0.0001 kg, the precision of ``qTrib``).
 Memory is bounded: months and federative units come from closed lists, everything else from codes of the product,
-and the two vocabularies that a document can feed (names of skipped roots, reasons) keep a fixed number of entries.
+and the three vocabularies that a document can feed (names of skipped roots, reasons, types of events that change
+no alert) keep a fixed number of entries.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _EDGES = tuple(Decimal(edge) for edge in OVERRUN_EDGES)
 _KG_LIMIT = Decimal(10_000_000)
 _NAMES_KEPT: Final = 200
 _REASONS_KEPT: Final = 2_000
+_EVENTS_KEPT: Final = 200
+_NO_EFFECT: Final = "no_effect"
 _NAME_LENGTH: Final = 80
 _ENCODE = msgspec.msgpack.Encoder()
 _DECODE = msgspec.msgpack.Decoder(dict[str, list[tuple[tuple[str, ...], int]]])
@@ -46,6 +49,13 @@ def _fold(counts: Counts, kept: int) -> None:
     named = sorted((key for key in counts if key[-1] != REST), key=lambda key: (key[-1], key))
     for key in named[kept:]:
         _bump(counts, (*key[:-1], REST), counts.pop(key))
+
+
+def _fold_types(events: Counts) -> None:
+    """The same for types of events, the first text of an entry; those that change alerts are few, and all kept."""
+    named = sorted(key for key in events if key[0] != REST and key[-1] == _NO_EFFECT)
+    for key in named[_EVENTS_KEPT:]:
+        _bump(events, (REST, *key[1:]), events.pop(key))
 
 
 def _units(kg: Decimal | None) -> int | None:
@@ -190,8 +200,10 @@ class Statistics(msgspec.Struct):
 
     def add_event(self, event: EventRead) -> None:
         """Count one event that was read, by type, signature and whether it changes an alert."""
-        effect = "no_effect" if event.input is None else "counts" if event.input.refused is None else "refused"
-        _bump(self.events, (event.type, event.signature, effect))
+        effect = _NO_EFFECT if event.input is None else "counts" if event.input.refused is None else "refused"
+        _bump(self.events, (event.type[:_NAME_LENGTH], event.signature, effect))
+        if len(self.events) > 2 * _EVENTS_KEPT:
+            _fold_types(self.events)
 
     def add_skipped(self, kind: str) -> None:
         """Count a recognised document that is none of ours (``kind``: its root, or its file type)."""
@@ -218,6 +230,7 @@ class Statistics(msgspec.Struct):
     def _settle(self) -> None:
         _fold(self.outcomes, _REASONS_KEPT)
         _fold(self.skipped, _NAMES_KEPT)
+        _fold_types(self.events)
 
     def to_bytes(self) -> bytes:
         """The totals as bytes, the same for the same totals however they came about."""

@@ -226,6 +226,34 @@ def test_open_vocabularies_are_bounded_and_exact_whatever_the_order(names: list[
     assert all(len(part.skipped) <= 401 for part in parts)
 
 
+@given(st.lists(st.integers(0, 999_999), max_size=700), st.integers(1, 4))
+@settings(max_examples=20, deadline=None)
+def test_types_of_events_are_bounded_and_exact_whatever_the_order(types: list[int], workers: int) -> None:
+    parts = [Statistics() for _ in range(workers)]
+    for at, number in enumerate(types):
+        parts[at % workers].add_event(EventRead("k", f"{number:06d}", "s", "intact", "valid", None))
+    merged = _total(*parts)
+    true = Counter(f"{number:06d}" for number in types)
+    kept = dict(sorted(true.items())[:200])
+    expected = kept | ({REST: len(types) - sum(kept.values())} if len(true) > 200 else {})
+    assert {event.type: event.number for event in _read(merged).events} == expected
+
+
+def test_fifty_thousand_types_of_events_stay_a_short_table() -> None:
+    totals = Statistics()
+    cancel = EventInput("k", "s", "cancel", "990000", "e", None, None, None)
+    for number in range(50_000):
+        totals.add_event(EventRead("k", f"{number:06d}", "s", "intact", "valid", None))
+        totals.add_event(EventRead("k", "990000", "s", "intact", "valid", cancel))
+        assert len(totals.events) <= 402
+    found = {event.type: event.number for event in _read(totals).events}
+    assert found.pop("990000") == 50_000, "what changes alerts is never folded"
+    assert found.pop(REST) == 49_800
+    assert len(found) == 200
+    totals.add_event(EventRead("k", "x" * 1000, "s", "absent", "valid", None))
+    assert max(len(key[0]) for key in totals.events) == 80
+
+
 def test_reasons_that_never_end_are_folded_and_counted() -> None:
     totals = Statistics()
     for number in range(5_000):

@@ -13,8 +13,9 @@ from stream_validator.report.formats import Both
 Number: TypeAlias = int | float | Decimal
 Anchor: TypeAlias = Literal["start", "middle", "end"]
 
-#: Average width of a character over the size of the font, for deciding whether a label fits.
-_CHARACTER = 0.58
+#: Average width of a character over the size of the font: of the page's own font, by which labels are shortened, and of
+#: the widest that a browser may put in its place (DejaVu Sans), by which they are kept apart and inside.
+_CHARACTER, _WIDEST = 0.58, 0.64
 
 
 def _write(number: Number) -> str:
@@ -23,8 +24,8 @@ def _write(number: Number) -> str:
 
 
 def text_width(text: str, size: float = 12) -> float:
-    """About how wide ``text`` is, in the units of the chart."""
-    return len(text) * size * _CHARACTER
+    """About how wide ``text`` is at most, in the units of the chart."""
+    return len(text) * size * _WIDEST
 
 
 def shorten(text: Both, width: float, size: float = 12) -> Both:
