@@ -201,6 +201,14 @@ class Settings(BaseSettings):
         ge=1,
         le=100_000,
     )
+    in_flight_bytes: int = _setting(
+        "worker",
+        "Bytes of fetched messages that may wait in memory, all partitions together.",
+        "Bytes de mensagens buscadas que podem esperar em memória, em todas as partições juntas.",
+        64 * 1024 * 1024,
+        ge=1024 * 1024,
+        le=16 * 1024 * 1024 * 1024,
+    )
     commit_interval: float = _setting(
         "worker",
         "Seconds between commits of offsets: what a killed worker repeats.",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+import zstandard
 
 from stream_validator.assess import Judge, JudgeConfig
 from stream_validator.errors import UnreadableDocumentError
@@ -14,8 +17,10 @@ from stream_validator.records import Assessment, EventRead, Judged
 from stream_validator.registry.index import RegistryIndex
 from stream_validator.registry.model import Header
 from stream_validator.stream import lots
+from stream_validator.stream.connection import MAX_REQUEST
 from stream_validator.stream.headers import DeadLetterHeaders
 from stream_validator.stream.messages import Output
+from stream_validator.stream.pipeline import assessing
 from stream_validator.stream.pipeline.assessing import CHUNK, EVENT, Assessed, Assessor, chunks, judge_config
 from stream_validator.stream.pipeline.suspects import Suspects
 from tests.stream.pipeline import CASES, archive
@@ -276,3 +281,51 @@ def test_an_archive_is_no_document_and_does_not_vanish(
     assert [dead(one).kind for one in found.outputs] == ["archive_refused"]
     assert found.outputs[0].value == value
     assert found.skipped == 1, "a PDF holds no document of ours"
+
+
+def test_a_letter_fits_its_topic_whatever_came(assessor: Assessor, index: RegistryIndex) -> None:
+    """Brokers hold a message's limit against the compressed batch: what came in may be larger than what may go out."""
+    draw = random.Random(3)
+    noise = draw.randbytes(3_000_000)
+    headers = (("a", b"x" * 20_000), ("b", b"y" * 20_000), ("c", b"z"))
+    for value, kept in (
+        (b"<x>" + b"a" * 3_000_000, "as a zstd frame"),
+        (b"<" + noise, "first 2000000 bytes of 3000001"),
+    ):
+        (output,) = assessor.assess([Given(value, b"k" * 1_000_000, headers=headers)], index).outputs
+        told = dead(output)
+        assert kept in told.message
+        assert "its key is left out" in told.message
+        assert "1 of its headers are left out" in told.message
+        assert output.key is None
+        assert size(output) < MAX_REQUEST - 1000
+        if output.value.startswith(b"<"):
+            assert output.value == value[:2_000_000]
+            assert hashlib.sha256(value).hexdigest() in told.message
+        else:
+            assert zstandard.ZstdDecompressor().decompress(output.value) == value
+            assert dict(output.headers)["content-type"] == b"application/zstd"
+            # It is still that document to whoever reads it, a redrive above all.
+            (again,) = assessor.assess([Given(output.value)], index).outputs
+            assert dead(again).kind == told.kind
+    # With a lot of documents that cannot be read, each letter has what headers fit, and no more.
+    lot = lots.encode([lots.LotDocument(b"<%d" % number) for number in range(50)])
+    assert all(size(one) < 40_000 for one in assessor.assess([Given(lot, headers=headers * 5)], index).outputs)
+
+
+def size(output: Output) -> int:
+    headers = sum(len(name.encode()) + len(value) for name, value in output.headers)
+    return len(output.key or b"") + len(output.value) + headers
+
+
+def test_a_chunk_that_takes_long_is_cut_short(
+    assessor: Assessor, index: RegistryIndex, documents: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is judged is sent and committed: documents that take seconds hold up nobody for minutes."""
+    messages = [Given(data, offset=number) for number, data in enumerate(documents[:40])]
+    whole = assessor.assess(messages, index)
+    assert whole.messages == 40
+    monkeypatch.setattr(assessing, "_LONG", 0.0)
+    first = assessor.assess(messages, index)
+    assert first.messages == 1
+    assert first.outputs == whole.outputs[: len(first.outputs)]

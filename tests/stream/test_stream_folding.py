@@ -158,6 +158,33 @@ def test_a_state_as_large_as_a_message_is_refused(
     assert all(len(state) <= 10_000 for state in kept.states.values())
 
 
+def long_key(value: bytes) -> bytes:
+    return encode(msgspec.structs.replace(msgspec.json.decode(value, type=Assessment), key="1" * 61))
+
+
+def no_hash(value: bytes) -> bytes:
+    assessment = msgspec.json.decode(value, type=Assessment)
+    document = msgspec.structs.replace(assessment.document, sha256="z" * 64)
+    return encode(msgspec.structs.replace(assessment, document=document))
+
+
+def test_alerts_that_take_more_than_a_batch_are_refused(records: list[Assessment | EventRead]) -> None:
+    """Notes of events stand in every alert: a few forged inputs would otherwise make hundreds of megabytes."""
+    assessment = next(r for r in records if isinstance(r, Assessment) and message_fires(r))
+    cancel = next(r for r in records if isinstance(r, EventRead) and r.input is not None and r.input.kind == "cancel")
+    assert cancel.input is not None
+    item = msgspec.structs.replace(cancel.input, key=assessment.key, event="x" * 400_000, refused="signature_absent")
+    fired = next(o for o in assessment.outcomes if o.outcome == "violation")
+    many = [msgspec.structs.replace(fired, subject=f"{number:014d}") for number in range(40)]
+    kept = Kept()
+    first = kept.take(message(msgspec.structs.replace(assessment, outcomes=tuple(many))))
+    assert first.alerts.total() == 40
+    found = kept.take(message(msgspec.structs.replace(cancel, key=assessment.key, input=item)))
+    assert found.dead_letters == {"too_large": 1}
+    assert not found.states
+    assert sum(len(output.value) for output in found.outputs) < folding.MAX_ALERTS
+
+
 @pytest.mark.parametrize(
     ("change", "kind"),
     [
@@ -167,6 +194,8 @@ def test_a_state_as_large_as_a_message_is_refused(
         ({"value": b'{"key": "\xff"}'}, "unreadable"),
         ({"value": b"[" * 100_000}, "unreadable"),
         ({"key": b"another"}, "unreadable"),
+        ({"value": long_key, "key": b"1" * 61}, "unreadable"),
+        ({"value": no_hash}, "unreadable"),
         ({"key": None}, "unreadable"),
         ({"headers": (("ce_type", b"glp.event.v1"),)}, "unreadable"),
     ],
@@ -177,7 +206,7 @@ def test_what_is_no_assessment_is_a_dead_letter(
     good = [message(record) for record in records[:3]]
     bad = message(records[3])
     for name, value in change.items():
-        setattr(bad, name, value)
+        setattr(bad, name, value(bad.value) if callable(value) else value)
     kept = Kept()
     found = kept.take(good[0], bad, *good[1:])
     assert found.dead_letters == {kind: 1}

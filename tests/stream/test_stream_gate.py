@@ -97,8 +97,12 @@ class Outputs:
 
 
 class Assessor:
+    #: Messages judged at most in one go: the rest of a chunk that takes long.
+    most = 1000
+
     def assess(self, messages: list[Given], index: str) -> Assessed:
-        found = Assessed(documents=len(messages))
+        messages = messages[: self.most]
+        found = Assessed(messages=len(messages), documents=len(messages))
         found.outputs = [Output(index, b"k", message.value or b"", []) for message in messages]
         return found
 
@@ -113,7 +117,8 @@ class Setting:
         self.stats = Stats()
         self.failures: list[BaseException] = []
         self.index = "r1"
-        given: Any = (Assessor(), lambda: self.index, None, self.outputs, self.gate, self.stats, self.failed)
+        self.assessor = Assessor()
+        given: Any = (self.assessor, lambda: self.index, None, self.outputs, self.gate, self.stats, self.failed)
         self.documents = Documents(*given)
 
     async def failed(self, error: BaseException) -> None:
@@ -135,6 +140,21 @@ def test_nothing_is_acked_before_its_outputs_are_acknowledged() -> None:
         assert all(event.acked for event in events)
         assert [output.value for output in setting.outputs.sent] == [b"v%d" % number for number in range(250)]
         assert setting.stats.messages == setting.stats.documents == 250
+
+    asyncio.run(body())
+
+
+def test_a_chunk_that_was_cut_short_is_gone_on_with() -> None:
+    async def body() -> None:
+        setting = Setting()
+        setting.assessor.most = 7
+        events = [Event(number) for number in range(150)]
+        await setting.documents.take(events)
+        await setting.documents.settle()
+        assert all(event.acked for event in events)
+        assert [output.value for output in setting.outputs.sent] == [b"v%d" % number for number in range(150)]
+        assert setting.stats.messages == 150
+        await setting.gate.close(1)
 
     asyncio.run(body())
 

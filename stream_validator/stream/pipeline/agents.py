@@ -73,26 +73,32 @@ class Documents:
 
         Raises whatever keeps outputs from being acknowledged: the worker must stop then.
         """
-        loop = asyncio.get_running_loop()
-        for part in chunks([event.message for event in events]):
-            own, events = events[: len(part)], events[len(part) :]
-            own = [event for event in own if self._gate.lets_in(event.message.generation_id)]
+        left = list(events)
+        while left:
+            part = next(chunks([event.message for event in left]))
+            own = [event for event in left[: len(part)] if self._gate.lets_in(event.message.generation_id)]
             self._stats.handed_over += len(part) - len(own)
             self._observer.handed_over(len(part) - len(own))
-            if not own:
-                continue
-            self._gate.begin()
-            self._observer.began("judge", len(own))
-            try:
-                messages: list[Message] = [event.message for event in own]
-                # One register for the whole chunk: a version is switched between chunks, never within one.
-                found = await loop.run_in_executor(self._executor, self._assessor.assess, messages, self._index())
-                await self.settle()
-            except BaseException:
-                self._gate.end()
-                raise
-            self._sending = loop.create_task(self._send(own, found))
-            self._sending.add_done_callback(self._done)
+            judged = await self._judge(own) if own else 0
+            left = own[judged:] + left[len(part) :]
+
+    async def _judge(self, events: Sequence[Event]) -> int:
+        """Judge one chunk, or the beginning of it, and send what came of it. How many messages that were."""
+        loop = asyncio.get_running_loop()
+        self._gate.begin()
+        self._observer.began("judge", len(events))
+        try:
+            messages: list[Message] = [event.message for event in events]
+            # One register for the whole chunk: a version is switched between chunks, never within one.
+            found = await loop.run_in_executor(self._executor, self._assessor.assess, messages, self._index())
+            await self.settle()
+        except BaseException:
+            self._gate.end()
+            raise
+        self._observer.ended("judge", len(events) - found.messages)
+        self._sending = loop.create_task(self._send(events[: found.messages], found))
+        self._sending.add_done_callback(self._done)
+        return found.messages
 
     async def settle(self) -> None:
         """Wait for what is on its way. Raises what it raised."""

@@ -30,6 +30,9 @@ from stream_validator.stream.topics import ASSESSMENT, Topics
 EVENT: Final = "glp.event.v1"
 #: Documents judged in one go, and sent together: some 0.1 s of work.
 CHUNK: Final = 100
+#: Seconds of judging after which a chunk is cut short: what is judged is sent and committed, the rest comes next.
+#: Longer than any honest chunk takes, shorter than the group waits for a member that hands its partitions over.
+_LONG: Final = 5.0
 #: Files that hold documents: where a replay opens them, a message must be one document or a lot.
 _ARCHIVES: Final = frozenset({"zip", "7z", "rar"})
 #: Parts of a package that a dead letter tells of by name.
@@ -38,12 +41,14 @@ _SCHEMA: Final = schema_id(ASSESSMENT)
 
 
 class Assessed(msgspec.Struct):
-    """What came of some messages. ``seconds`` is the time it took in its thread, ``timings`` that of its steps.
+    """What came of the first ``messages`` of those given. ``seconds`` is the time it took in its thread, ``timings``
+    that of its steps.
 
     ``statistics``: what was skipped or became a dead letter; the rest counts in the ledger.
     """
 
     outputs: list[Output] = msgspec.field(default_factory=list)
+    messages: int = 0
     documents: int = 0
     assessments: int = 0
     events: int = 0
@@ -90,16 +95,24 @@ class Assessor:
         self._dead = topics.deadletter
 
     def assess(self, messages: Sequence[Message], index: RegistryIndex) -> Assessed:
-        """Judge all documents of ``messages`` by ``index``. Nothing that a document does raises here."""
+        """Judge the documents of ``messages`` by ``index``: of all of them, or of the first ones where it takes long.
+
+        At least one message is judged. Nothing that a document does raises here.
+        """
         begun = time.perf_counter()
         self._judge.index = index
         found = Assessed()
         self._step.timings = self._whole.timings = found.timings
         alone = any(self._suspects.suspected(message) for message in messages)
         for group in [[message] for message in messages] if alone else [messages]:
+            if found.messages and time.perf_counter() - begun > _LONG:
+                break
             self._suspects.begin(group)
             for message in group:
                 self._message(message, found)
+                found.messages += 1
+                if time.perf_counter() - begun > _LONG:
+                    break
             self._suspects.done(group)
         found.seconds = time.perf_counter() - begun
         return found

@@ -6,6 +6,7 @@ acknowledged before the states they follow from are kept: then a state that is t
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -24,12 +25,19 @@ from stream_validator.stream.headers import cloud_event
 from stream_validator.stream.messages import Message, Output, header_pairs
 from stream_validator.stream.pipeline.assessing import EVENT
 from stream_validator.stream.pipeline.dead_letters import dead_letter
+from stream_validator.stream.pipeline.outputs import MAX_VALUE
 from stream_validator.stream.topic_schemas import schema_id
 from stream_validator.stream.topics import Topics
 
 #: Largest state, in bytes of JSON: the changelog takes messages of 1,000,000 bytes. An input beyond it is a dead letter
 #: ``too_many_copies``; in number the ledger bounds the inputs of a key itself.
 MAX_STATE: Final = 900_000
+#: Most bytes of alerts that follow from one message. Alerts of an invoice take some kilobytes; notes of events stand in
+#: each of them, so that a forged input could make many of a few.
+MAX_ALERTS: Final = 8_000_000
+_HASH: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
+#: Longest access key: what a document states is kept although it is none, up to so many characters.
+_KEY: Final = 60
 
 States: TypeAlias = Callable[[int, bytes], bytes | None]
 
@@ -109,6 +117,8 @@ class Folder:
         else:
             record = self._decode_assessment(value)
             key, item = record.key, document_input(record, self._catalogue)
+        if not 0 < len(key) <= _KEY or (item is not None and not _HASH.match(item.sha256)):
+            raise _NotOursError("its access key or hash is none")
         if message.key != key.encode() or (item is not None and item.key != key):
             # The state of a key is kept by partition: under another key it would be found nowhere.
             raise _NotOursError("its key is not that of its value")
@@ -142,6 +152,10 @@ class Folder:
             return new
         raised = revisions(before, after, self._catalogue)
         outputs = [self._alert(alert) for alert in raised]
+        size = sum(len(output.value) for output in outputs)
+        if size > MAX_ALERTS or any(len(output.value) > MAX_VALUE for output in outputs):
+            self._die(message, "too_large", f"{len(outputs)} alerts of {size} bytes follow from it", found)
+            return new
         known[place], found.states[place] = after, state
         found.outputs += outputs
         found.alerts.update(alert.rule for alert in raised)
