@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, NoReturn
 
-import typer
-from rich.console import Console
+#: Exit code after Ctrl-C.
+INTERRUPTED = 130
 
-from stream_validator import __version__
-from stream_validator.commands import alerts, deadletters, registry, rules, schemas, topics
-from stream_validator.commands.check import check
-from stream_validator.commands.publish import publish
-from stream_validator.commands.replay import replay
-from stream_validator.commands.worker import worker
-from stream_validator.errors import StreamValidatorError
+try:
+    from typing import Annotated, NoReturn
+
+    import typer
+    from rich.console import Console
+
+    from stream_validator import __version__
+    from stream_validator.commands import alerts, deadletters, registry, rules, schemas, topics
+    from stream_validator.commands.check import check
+    from stream_validator.commands.publish import publish
+    from stream_validator.commands.replay import replay
+    from stream_validator.commands.worker import worker
+    from stream_validator.errors import StreamValidatorError
+except KeyboardInterrupt:  # while the program loads
+    sys.exit(INTERRUPTED)
 
 #: Exit code of wrong use: a flag, a path, a file that cannot be what it is given for.
 WRONG_USE = 2
@@ -65,6 +72,8 @@ def main() -> None:
         fail(f"this command needs the live pipeline's packages: install stream-validator[stream] ({error.name})")
     except StreamValidatorError as error:
         fail(str(error))
+    except KeyboardInterrupt:  # where the library that reads the command line does not catch it
+        sys.exit(INTERRUPTED)
 
 
 def fail(message: str) -> NoReturn:

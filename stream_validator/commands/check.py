@@ -33,7 +33,8 @@ from stream_validator.replay.archive import inner_head
 from stream_validator.replay.clutter import closed
 from stream_validator.replay.containers import HEAD, classify
 from stream_validator.replay.found import ArchiveError
-from stream_validator.replay.zips import entries
+from stream_validator.replay.limits import Limits
+from stream_validator.replay.packages import members
 
 VIOLATION: Final = 1
 DEAD: Final = 3
@@ -52,7 +53,7 @@ def _no_archive(name: str, data: bytes) -> None:
             raise UsageError(f"{name}: {why}")
         return
     with suppress(ArchiveError):
-        if kind == "zip" and data.startswith(head) and entries(BytesIO(data)) is None:
+        if kind == "zip" and data.startswith(head) and members(BytesIO(data), len(data), Limits()) is None:
             return  # an office document: the reader names it
     raise UsageError(f"{name}: an archive; {_REPLAY.format(name)}")
 

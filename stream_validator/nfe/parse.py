@@ -17,6 +17,9 @@ from stream_validator.errors import UnreadableDocumentError
 
 #: Largest document, decompressed (a lot of 50 invoices may have 25 MB by the rules of the web service).
 MAX_BYTES = 32 * 1024 * 1024
+#: Most elements (with comments and the like), and most attributes, of one file. An invoice of 990 items has up to
+#: 150 000 elements and hardly an attribute; elements of 21 bytes, as those of taxes are, are 1.6 million in MAX_BYTES.
+MAX_NODES = 2_500_000
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -72,6 +75,28 @@ class Parser:
         if root.getroottree().docinfo.internalDTD is not None:
             raise UnreadableDocumentError("doctype", "a DOCTYPE is forbidden in a fiscal document")
         return root
+
+
+class Budget:
+    """What one file may hold in all, its packed documents included: their trees stand in memory together."""
+
+    def __init__(self) -> None:
+        self._bytes = self._elements = self._attributes = 0
+
+    def take(self, data: bytes) -> None:
+        """Count ``data``, before it is parsed, by signs that stand for nodes wherever ASCII bytes are characters.
+
+        Raises :class:`UnreadableDocumentError` ``too_large``.
+        """
+        self._bytes += len(data)
+        self._elements += data.count(b"<") - data.count(b"</")
+        self._attributes += data.count(b"=")
+        if self._bytes > 2 * MAX_BYTES:
+            raise UnreadableDocumentError("too_large", f"more than {2 * MAX_BYTES} bytes with all that is packed in it")
+        if self._elements > MAX_NODES:
+            raise UnreadableDocumentError("too_large", f"more than {MAX_NODES} elements")
+        if self._attributes > MAX_NODES:
+            raise UnreadableDocumentError("too_large", f"more than {MAX_NODES} attributes")
 
 
 def _refusal(data: bytes, error: etree.XMLSyntaxError) -> UnreadableDocumentError:

@@ -17,7 +17,7 @@ import msgspec
 from lxml import etree
 
 from stream_validator.errors import UnreadableDocumentError
-from stream_validator.nfe.parse import Parser, decompress, is_plain
+from stream_validator.nfe.parse import Budget, Parser, decompress, is_plain
 from stream_validator.records import Skipped, Unread
 
 NFE_NS = "http://www.portalfiscal.inf.br/nfe"
@@ -100,9 +100,9 @@ class Reader:
         Raises :class:`UnreadableDocumentError` when the bytes as a whole are not readable; what is wrong with one
         document inside a package is an :class:`~stream_validator.records.Unread` among the others.
         """
-        return list(self._read(data, 0))
+        return list(self._read(data, 0, Budget()))
 
-    def _read(self, data: bytes, depth: int) -> Iterator[Located]:
+    def _read(self, data: bytes, depth: int, budget: Budget) -> Iterator[Located]:
         if depth > MAX_NESTING:
             raise UnreadableDocumentError("too_deep", f"more than {MAX_NESTING} packages inside one another")
         data = decompress(data)
@@ -113,6 +113,7 @@ class Reader:
                 if data.startswith(magic):
                     yield Skipped(name)
                     return
+        budget.take(data)
         root = self._parser.parse(data if not data[:1].isspace() else data.lstrip())
         name = local_name(root)
         how = _READ.get(name)
@@ -121,11 +122,12 @@ class Reader:
             return
         plain = is_plain(data, root)
         if how == "package":
-            yield from self._open(root, name, plain, depth)
+            yield from self._open(root, name, plain, depth, budget)
         else:
             yield _locate(root, name, hashlib.sha256(data).hexdigest(), plain)
+            yield from _others(root, name, plain)
 
-    def _open(self, root: etree._Element, name: str, plain: bool, depth: int) -> Iterator[Located]:
+    def _open(self, root: etree._Element, name: str, plain: bool, depth: int, budget: Budget) -> Iterator[Located]:
         """What a package holds: elements in place, or packed text (docZip, XML as character data)."""
         empty = True
         for element in _documents_below(root):
@@ -134,6 +136,7 @@ class Reader:
                 yield _locate(element, local_name(element), _hash_of(element), plain)
             except UnreadableDocumentError as error:
                 yield Unread(error.kind, error.message)
+            yield from _others(element, local_name(element), plain)
         for packed in root.iter(etree.Element):
             if len(packed) or not packed.text:
                 continue
@@ -141,7 +144,7 @@ class Reader:
                 inner = _unpack(packed, name)
                 if inner is not None:
                     empty = False
-                    yield from self._read(inner, depth + 1)
+                    yield from self._read(inner, depth + 1, budget)
             except UnreadableDocumentError as error:
                 yield Unread(error.kind, error.message)
         if empty:
@@ -176,6 +179,24 @@ def _documents_below(element: etree._Element) -> Iterator[etree._Element]:
             yield from _documents_below(inner)
 
 
+def _others(root: etree._Element, name: str, plain: bool) -> Iterator[Located]:
+    """Invoices and events in the file of one document that are not its own: no layout has them, nothing hides there."""
+    signed = list(root.iter(*_SIGNED))
+    if len(signed) < 2:
+        return
+    own, all_signed = _container(root, name), set(signed)
+    for element in signed:
+        if element is own:
+            continue
+        if any(outer in all_signed for outer in element.iterancestors()):
+            yield Unread("bad_lot", f"{local_name(element)} inside another document")
+            continue
+        try:
+            yield _locate(element, local_name(element), _hash_of(element), plain)
+        except UnreadableDocumentError as error:
+            yield Unread(error.kind, error.message)
+
+
 def _unpack(element: etree._Element, package: str) -> bytes | None:
     """A document packed as the text of ``element``, else None. Only a SOAP message packs XML as plain text."""
     text = element.text or ""
@@ -189,22 +210,35 @@ def _unpack(element: etree._Element, package: str) -> bytes | None:
 
 def _locate(root: etree._Element, name: str, sha256: str, plain: bool) -> Document | Event:
     """The parts of one document or event. Raises :class:`UnreadableDocumentError` when its signed part is missing."""
+    container = _container(root, name)
     if _READ[name] == "document":
-        container = child(root, "NFe") if name == "nfeProc" else root
-        info = child(container, "infNFe")
+        info = _info(container, "infNFe")
         if container is None or info is None:
             raise UnreadableDocumentError("no_key", f"{name} without infNFe")
         protocol = child(child(root, "protNFe"), "infProt") if name == "nfeProc" else None
         _bounded(root, container, info)
         return Document(root, name, container, info, protocol, sha256, plain)
     inner_name, info_name, answer_name = _EVENT_PARTS[name]
-    container = root if inner_name is None else child(root, inner_name)
-    info = child(container, info_name)
+    info = _info(container, info_name)
     if container is None or info is None:
         raise UnreadableDocumentError("no_key", f"{name} without {info_name}")
     answer = child(child(root, answer_name), info_name) if inner_name is not None else None
     _bounded(root, container, info)
     return Event(root, name, container, info, answer, sha256, plain)
+
+
+def _container(root: etree._Element, name: str) -> etree._Element | None:
+    """The element that is signed: ``root`` itself, or the first of its kind in it."""
+    inner = ("NFe" if name == "nfeProc" else None) if _READ[name] == "document" else _EVENT_PARTS[name][0]
+    return root if inner is None else child(root, inner)
+
+
+def _info(container: etree._Element | None, name: str) -> etree._Element | None:
+    """The signed part of ``container``. Raises :class:`UnreadableDocumentError` where one more would be passed over."""
+    found = child(container, name)
+    if found is not None and next(found.itersiblings(found.tag), None) is not None:
+        raise UnreadableDocumentError("bad_lot", f"more than one {name}")
+    return found
 
 
 def _bounded(*elements: etree._Element) -> None:
@@ -213,6 +247,8 @@ def _bounded(*elements: etree._Element) -> None:
         raise UnreadableDocumentError("too_large", f"more than {MAX_NAMES} attributes or namespaces on one element")
 
 
+#: Elements that are signed: one in a document.
+_SIGNED = ("{*}NFe", "{*}evento", "{*}cancNFe")
 #: For each event root: the signed container inside it (None: itself), the signed element, SEFAZ's answer.
 _EVENT_PARTS: dict[str, tuple[str | None, str, str]] = {
     "procEventoNFe": ("evento", "infEvento", "retEvento"),

@@ -30,6 +30,7 @@ from stream_validator.registry.report import ImportReport, Note, Refused, by_cou
 from stream_validator.text import fold_text
 
 _DATE = re.compile(r"([0-9]{2})/([0-9]{2})/([0-9]{4})(?: 00:00(?::00)?)?\Z", re.ASCII)
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z", re.ASCII)
 _UFS: Final = frozenset(UF_BY_CODE.values())
 #: The columns that are read; the others must be there too, since a file without them is of another layout.
 USED: Final = frozenset(
@@ -94,6 +95,16 @@ def parse_date(text: str) -> dt.date | None:
         return None
     try:
         return dt.date(int(match[3]), int(match[2]), int(match[1]))
+    except ValueError:
+        return None
+
+
+def given_date(text: str) -> dt.date | None:
+    """A date as people give it, ``yyyy-mm-dd`` or ``dd/mm/yyyy``, or None. No other notation of ISO 8601."""
+    if _ISO.match(text) is None:
+        return parse_date(text)
+    try:
+        return dt.date.fromisoformat(text)
     except ValueError:
         return None
 
@@ -232,8 +243,11 @@ class _Reader:
 def read_snapshot(raw: bytes, as_of: dt.date, tables: ClassTables, aliases: Aliases) -> Snapshot:
     """Read the published file as it stood on ``as_of``.
 
-    Raises :class:`RegistryError` when it is not ANP's register: no header, a column missing, UTF-16, no row.
+    Raises :class:`RegistryError` when it is not ANP's register: no header, a column missing, UTF-16, no row; and for
+    the calendar's last day, whose coverage would have no end.
     """
+    if as_of == dt.date.max:
+        raise RegistryError(f"{as_of} cannot be the day of a snapshot: there is none after it")
     text, encoding = csvtext.decode(raw)
     stream = csvtext.rows(text, layout().delimiter)
     head = next(stream, None)

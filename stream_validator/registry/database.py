@@ -24,7 +24,7 @@ BUSY_SECONDS: Final = 60.0
 MAGIC: Final = b"SQLite format 3\x00"
 
 
-def _explain(path: Path, error: sqlite3.Error) -> RegistryError:
+def _explain(path: Path, error: Exception) -> RegistryError:
     text = str(error)
     if "locked" in text:
         return RegistryError(f"{path}: another import is writing to this store; try again when it has ended")
@@ -36,7 +36,7 @@ def explained(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into :class:`RegistryError` with the path and what to do."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # of a damaged file SQLite's own message may be no text
         raise _explain(path, error) from error
 
 

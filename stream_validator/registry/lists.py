@@ -10,19 +10,17 @@ A wrong line refuses the whole list: where the list claims coverage, a line left
 from __future__ import annotations
 
 import datetime as dt
-import re
 from typing import Final, NamedTuple
 
 from stream_validator.errors import RegistryError, RegistryLineError
 from stream_validator.ids import UF_BY_CODE, is_cnpj
 from stream_validator.registry import csvtext
-from stream_validator.registry.anp import clean_cnpj, parse_date
+from stream_validator.registry.anp import clean_cnpj, given_date
 from stream_validator.registry.model import Authorisation, Establishment, Role, check
 from stream_validator.registry.report import ImportReport, mask_cpfs
 
 REQUIRED: Final = ("cnpj", "from")
 OPTIONAL: Final = ("name", "uf", "municipality", "number", "to")
-_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z", re.ASCII)
 _UFS: Final = frozenset(UF_BY_CODE.values())
 _SHOWN: Final = 5
 
@@ -38,12 +36,7 @@ class _Row(NamedTuple):
 
 def _day(line: int, column: str, text: str) -> dt.date:
     """A civil day in either notation. Raises :class:`RegistryLineError`."""
-    day = parse_date(text)
-    if day is None and _ISO.match(text):
-        try:
-            day = dt.date.fromisoformat(text)
-        except ValueError:
-            day = None
+    day = given_date(text)
     if day is None:
         raise RegistryLineError(line, column, f"{text!r} is not a date (yyyy-mm-dd or dd/mm/yyyy)")
     return day

@@ -91,19 +91,26 @@ def check_header(header: Header, line: int = 1) -> Header:
     for entry in header.distributors:
         if entry.from_ is not None and entry.to is not None and entry.to <= entry.from_:
             raise RegistryLineError(line, "distributors", f"window of {entry.root} ends before it starts")
-    successor = {step.root: step.successor for step in header.successions}
-    for root in successor:
-        seen = {root}
-        step = root
-        while step in successor:
-            step = successor[step]
-            if step in seen:
-                raise RegistryLineError(line, "successions", f"{root!r} comes back to itself")
-            seen.add(step)
+    _check_successions(header, line)
     for cnpj in header.unread:
         if not is_cnpj(cnpj):
             raise RegistryLineError(line, "unread", f"{cnpj!r} is not a CNPJ with right check digits")
     return header
+
+
+def _check_successions(header: Header, line: int) -> None:
+    """Refuse entities that succeed one another in a circle. Each is followed once, whatever leads to it."""
+    successor = {step.root: step.successor for step in header.successions}
+    sound: set[str] = set()
+    for root in successor:
+        seen: set[str] = set()
+        step = root
+        while step in successor and step not in sound:
+            seen.add(step)
+            step = successor[step]
+            if step in seen:
+                raise RegistryLineError(line, "successions", f"{step!r} comes back to itself")
+        sound |= seen
 
 
 def _check_roots(record: Establishment, line: int) -> None:

@@ -134,7 +134,8 @@ class Store:
 
     def _rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Iterator[tuple[Any, ...]]:
         with database.explained(self.path):
-            yield from self._connection.execute(sql, parameters or {})
+            for row in self._connection.execute(sql, parameters or {}):  # noqa: UP028 (it would close a cursor twice)
+                yield row
 
     def versions(self) -> list[Version]:
         """Every version, the first import first."""
@@ -170,9 +171,9 @@ class Store:
             raise integrity.damaged(self.path, version.id, f"its first line is of {header.as_of}")
         return header
 
-    def _held(self, version: Version, header: Header, holds: str = _HOLDS) -> Iterator[Row]:
+    def _held(self, version: Version, header: Header) -> Iterator[Row]:
         """Rows of a version, in order of (CNPJ, role), streaming. The last step refuses what does not fit its hash."""
-        sql = f"SELECT cnpj, role, body FROM record WHERE {holds} ORDER BY cnpj, role"  # noqa: S608
+        sql = f"SELECT cnpj, role, body FROM record WHERE {_HOLDS} ORDER BY cnpj, role"  # noqa: S608
         rows = self._rows(sql, {"version": version.sequence})
         return integrity.checked(self.path, version.id, version.content_hash, header_line(header), rows)
 
@@ -300,9 +301,14 @@ class Store:
 
     def _current(self, version: Version | None, header: Header) -> Iterator[tuple[Row, Establishment]]:
         """What the last version holds, every row checked: nothing is built on a damaged store."""
-        if version is not None:
-            for row in self._held(version, header, "until IS NULL"):
-                yield row, self._establishment(version, row)
+        if version is None:
+            return
+        sql = "SELECT count(*) FROM record WHERE since > :version OR until > :version"
+        ((later,),) = self._rows(sql, {"version": version.sequence})
+        if later:
+            raise integrity.damaged(self.path, version.id, f"{later} rows are of versions after it, which is the last")
+        for row in self._held(version, header):
+            yield row, self._establishment(version, row)
 
     def _write(self, kind: Kind, source: str, sha256: str, last: Version | None, plan: _Plan) -> Version:
         parent = None if last is None else last.sequence

@@ -7,7 +7,7 @@ from io import BytesIO
 from tempfile import TemporaryFile
 from typing import BinaryIO, Final
 
-from stream_validator.replay import sevenzip, tars, zips
+from stream_validator.replay import packages, sevenzip, tars, zips
 from stream_validator.replay.clutter import closed, clutter
 from stream_validator.replay.containers import HEAD, Container, classify
 from stream_validator.replay.found import ArchiveError, Found, Leaf, Passed, Refusal
@@ -160,14 +160,17 @@ class Opener:
         self._budget.take(size)
 
     def _zip(self, name: str, source: BinaryIO, size: int, depth: int, data: bytes | None) -> Iterator[Found]:
-        infos = zips.entries(source)
-        if infos is None:
+        directory = packages.members(source, size, self._limits)
+        if directory is None:
             yield self._lone(name, source, size, data, "zip")
             return
-        for entry in zips.describe(infos, size, self._limits):
+        for entry in zips.describe(directory.infos, size, self._limits):
             if entry is not None:
                 self._within(entry.size)
                 yield from self.zip_member(inside(name, entry.name), source, entry, depth)
+        for each in directory.unlisted:
+            self._within(0)
+            yield Refusal(inside(name, each.name), REFUSED, each.why)
 
     def zip_member(self, name: str, source: BinaryIO, entry: zips.ZipEntry, depth: int) -> Iterator[Found]:
         """One member of a zip at ``depth``."""

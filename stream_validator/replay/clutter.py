@@ -24,6 +24,8 @@ _XML: Final = ".xml"
 _PACKED: Final = (".gz", ".zst")
 #: The signed elements of invoices and events (MOC 4.00), with any prefix.
 _SIGNED: Final = re.compile(r"<(?:[\w.-]+:)?inf(?:NFe|Evento|Canc)\b")
+#: The same, and packed documents, as they stand in the bytes of XML, or of XML that another one carries as text.
+_CARRIED: Final = re.compile(rb"(?:<|&lt;)(?:[\w.-]+:)?(?:inf(?:NFe|Evento|Canc)|docZip)\b")
 #: Control characters that no text holds.
 _BINARY: Final = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
@@ -91,6 +93,11 @@ def clutter(name: str, read: Callable[[], bytes]) -> Clutter | None:
     if not own.endswith(_XML) and (own.endswith(_LEAVES.text.endings) or own in _LEAVES.text.names):
         return "text" if _is_text(read()) else None
     return None
+
+
+def names_a_document(data: bytes) -> bool:
+    """True when an invoice or an event, or a package of them, stands in ``data``, in an encoding that XML may have."""
+    return _CARRIED.search(data.replace(b"\0", b"")) is not None
 
 
 def _begins_like_xml(text: str) -> bool:

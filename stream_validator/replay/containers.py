@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Collection
 from typing import Final, Literal, TypeAlias
 
 Container: TypeAlias = Literal["zip", "7z", "gzip", "zstd", "tar"]
@@ -16,13 +15,6 @@ _MAGIC: Final[tuple[tuple[bytes, Container], ...]] = (
     (b"7z\xbc\xaf\x27\x1c", "7z"),
     (b"\x1f\x8b", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
-)
-#: Members that together make a zip an office document, an e-book or a program: it is skipped as a whole.
-_PACKAGES: Final = (
-    frozenset({"[Content_Types].xml", "_rels/.rels"}),
-    frozenset({"mimetype", "META-INF/container.xml"}),
-    frozenset({"mimetype", "META-INF/manifest.xml"}),
-    frozenset({"META-INF/MANIFEST.MF"}),
 )
 #: Endings of names that are worth a look inside before a file is handed out as one document.
 _ENDINGS: Final = (".zip", ".7z", ".tar", ".tgz", ".tzst", ".gz", ".zst")
@@ -40,11 +32,6 @@ def classify(head: bytes) -> Container | None:
     except tarfile.HeaderError:
         return None
     return "tar"
-
-
-def is_package(names: Collection[str]) -> bool:
-    """True when these are the members of an office document and the like."""
-    return any(all(member in names for member in package) for package in _PACKAGES)
 
 
 def worth_a_look(name: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from stream_validator.replay import sevenzip, tars, zips
+from stream_validator.replay import packages, sevenzip, tars, zips
 from stream_validator.replay.archive import REFUSED, inner_head
 from stream_validator.replay.clutter import closed
 from stream_validator.replay.containers import HEAD, classify, worth_a_look
@@ -88,11 +88,13 @@ class Expander:
         kind = classify(file.read(HEAD))
         holds = classify(inner_head(file, kind)) if kind in ("gzip", "zstd") else None
         file.seek(0)
-        if kind == "zip" and (infos := zips.entries(file)) is not None:
-            for _ in range(min(first, len(infos))):
+        if kind == "zip" and (directory := packages.members(file, self._file.size, self._limits)) is not None:
+            for _ in range(min(first, len(directory.infos))):
                 yield None
-            for entry in zips.describe(infos, self._file.size, self._limits, first):
+            for entry in zips.describe(directory.infos, self._file.size, self._limits, first):
                 yield None if entry is None else self._zip_member(entry)
+            for each in directory.unlisted:
+                yield self._refused(inside(self._name, each.name), REFUSED, each.why)
         elif kind == "tar":
             for member in tars.walk(Forward(file, self._limits)):
                 yield self._slice(member)

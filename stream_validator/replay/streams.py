@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
+from tarfile import BLOCKSIZE
 from typing import BinaryIO, Final, Protocol
 
 import zstandard
@@ -14,6 +16,8 @@ from stream_validator.replay.limits import MIB, Limits
 #: The largest window of a zstd frame, in bytes: what its decoder must remember (``zstd --long=27``).
 _WINDOW: Final = 128 * MIB
 _CHUNK: Final = 256 * 1024
+#: More digits than any header has (a name has at most 255 bytes): ``tarfile`` takes quadratic time for them.
+_DIGITS: Final = re.compile(rb"[0-9]{256}")
 #: Everything that reading a broken stream may raise.
 BROKEN: Final = (gzip.BadGzipFile, zlib.error, zstandard.ZstdError, EOFError, OSError, ValueError)
 
@@ -47,6 +51,11 @@ class Forward:
         self._buffer = b""
         self._at = 0
         self._position = 0
+        self._headers = 0
+
+    def begin_headers(self) -> None:
+        """The headers of another member come next."""
+        self._headers = 0
 
     def tell(self) -> int:
         """Bytes given out or passed over so far."""
@@ -84,10 +93,17 @@ class Forward:
         return b"".join(parts)
 
     def read(self, size: int = -1) -> bytes:
-        """As :meth:`take`, for headers: refuses more than ``limits.header_bytes``."""
-        if not 0 <= size <= self._limits.header_bytes:
-            raise ArchiveError(f"a header of {size} bytes is more than the {self._limits.header_bytes} allowed")
-        return self.take(size)
+        """As :meth:`take`, for headers: refuses more than ``limits.header_bytes`` since :meth:`begin_headers`."""
+        allowed = self._limits.header_bytes
+        if not 0 <= size <= allowed:
+            raise ArchiveError(f"a header of {size} bytes is more than the {allowed} allowed")
+        self._headers += size
+        if self._headers > allowed:
+            raise ArchiveError(f"the headers of a member are more than the {allowed} bytes allowed")
+        data = self.take(size)
+        if size > BLOCKSIZE and _DIGITS.search(data):
+            raise ArchiveError("a header of the tar holds a number without end")
+        return data
 
     def seek(self, position: int) -> int:
         """Pass over bytes up to ``position``, which must not lie behind."""

@@ -1,14 +1,15 @@
 """Tar, plain or compressed, read forwards one member at a time; headers by the standard library.
 
 ``tarfile`` ends silently at a damaged header, and at the first block of zeros even if more follows: here the first
-is an error and the second is read on.
+is an error and the second is read on. It would also read the map of a sparse file, however long: sparse files are
+not read here, so their maps are passed over.
 """
 
 from __future__ import annotations
 
 import tarfile
 from collections.abc import Iterator
-from typing import IO, Final, Literal, NamedTuple, Self, cast
+from typing import IO, Any, Final, Literal, NamedTuple, Self, cast
 
 from stream_validator.replay.found import ArchiveError
 from stream_validator.replay.streams import Forward
@@ -17,7 +18,10 @@ _GLOBAL_HEADERS: Final = 100
 
 
 class TarMember(NamedTuple):
-    """One member. ``offset`` and ``size`` are bytes in the tar; what it holds comes next in the stream."""
+    """One member. ``offset`` and ``size`` are bytes in the tar; what it holds comes next in the stream.
+
+    ``size`` is 0 for what is no file to be read.
+    """
 
     name: str
     offset: int
@@ -44,6 +48,7 @@ class _Header(tarfile.TarInfo):
             kind = type(error).__name__
             if kind == "EOFHeaderError":
                 archive.ended = True
+                cast(Forward, archive.fileobj).begin_headers()  # zeros between two members are no header
             elif kind != "EmptyHeaderError":
                 raise ArchiveError(f"a header of the tar is damaged: {error}") from error
             raise
@@ -51,6 +56,12 @@ class _Header(tarfile.TarInfo):
         if len(archive.pax_headers) > _GLOBAL_HEADERS:
             raise ArchiveError(f"the tar has more than {_GLOBAL_HEADERS} global headers")
         return header
+
+    def _pass_sparse_map(self, following: tarfile.TarInfo, *_: Any) -> None:
+        """Instead of reading the map of a sparse file: in the pax header it takes quadratic time, in blocks no end."""
+        following.sparse = b""
+
+    _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _pass_sparse_map
 
 
 _HEADER_ERROR: Final = tarfile.HeaderError
@@ -62,6 +73,14 @@ def _kind(header: tarfile.TarInfo) -> Literal["file", "link", "device", "sparse"
     if header.issparse():
         return "sparse"
     return "file" if header.isreg() else "device"
+
+
+def _next(archive: _Archive, stream: Forward) -> tarfile.TarInfo | None:
+    """The next member. What it carries in headers of its own is not kept once it is there."""
+    stream.begin_headers()
+    header = archive.next()
+    archive.members.clear()
+    return header
 
 
 def walk(stream: Forward) -> Iterator[TarMember]:
@@ -78,12 +97,12 @@ def walk(stream: Forward) -> Iterator[TarMember]:
             encoding="utf-8",
             errors="surrogateescape",
         )
-        while (header := archive.next()) is not None:
-            archive.members.clear()
+        while (header := _next(archive, stream)) is not None:
             if header.size < 0:
                 raise ArchiveError("a header of the tar is damaged: negative size")
             if not header.isdir():
-                yield TarMember(header.name, header.offset_data, header.size, _kind(header))
+                kind = _kind(header)
+                yield TarMember(header.name, header.offset_data, header.size if kind == "file" else 0, kind)
     except (tarfile.TarError, OSError, ValueError, OverflowError, RecursionError) as error:
         raise ArchiveError(f"the tar is damaged: {error}") from error
     if not archive.ended:

@@ -11,13 +11,14 @@ import zipfile
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from stream_validator.replay.containers import is_package
 from stream_validator.replay.found import ArchiveError
 from stream_validator.replay.limits import Limits
+from stream_validator.replay.unlisted import Unlisted, unlisted
+from stream_validator.replay.zipnames import LenientNames
 
 _LOCAL: Final = struct.Struct("<4s22xHH")
 _ENCRYPTED: Final = 0x1 | 0x40
@@ -58,14 +59,24 @@ def _refused(info: zipfile.ZipInfo, starts: list[int], end: int, limits: Limits)
     return None
 
 
-def entries(file: BinaryIO) -> list[zipfile.ZipInfo] | None:
-    """The members of a zip, in the order of its directory; None for an office document and the like.
+class Directory(NamedTuple):
+    """The members of a zip, in the order of its directory, and those that lie in the file without being in it."""
 
-    Raises :class:`ArchiveError` when the directory cannot be read.
-    """
+    infos: list[zipfile.ZipInfo]
+    unlisted: list[Unlisted]
+
+
+def entries(file: BinaryIO) -> Directory:
+    """What is in a zip. Raises :class:`ArchiveError` when the directory cannot be read."""
     try:
-        with zipfile.ZipFile(file) as archive:
-            return None if is_package(archive.NameToInfo) else archive.filelist
+        try:
+            with zipfile.ZipFile(file) as archive:
+                infos, start = archive.filelist, archive.start_dir
+        except UnicodeDecodeError:
+            names = LenientNames(file)
+            with zipfile.ZipFile(names) as archive:
+                infos, start = names.put_right(archive.filelist), archive.start_dir
+        return Directory(infos, unlisted(file, [(info.header_offset, info.compress_size) for info in infos], start))
     except _BROKEN as error:
         raise ArchiveError(f"the zip cannot be read: {error}") from error
 

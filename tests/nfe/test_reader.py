@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import gzip
+import resource
 
 import pytest
 import zstandard
 
 from examples.scenario import person, reseller, sale
 from stream_validator.errors import DEAD_LETTER_KINDS, UnreadableDocumentError
+from stream_validator.nfe.parse import MAX_BYTES, MAX_NODES
 from stream_validator.nfe.reader import MAX_NESTING, Document, Event, Reader
 from stream_validator.records import Unread
 
@@ -126,6 +128,91 @@ def test_an_infnfe_without_namespace_never_stands_for_the_signed_one() -> None:
     (found,) = Reader().read(BODY[:start] + forged + BODY[start:])
     assert isinstance(found, Document)
     assert found.info.tag.startswith("{")
+
+
+NFE = BODY[BODY.index(b"<NFe") : BODY.index(b"<protNFe")]
+SECOND = NFE.replace(b"<NFe", b'<NFe xmlns="%s"' % NS.encode(), 1) if b"xmlns" not in NFE[:80] else NFE
+INFO = NFE[NFE.index(b"<infNFe") : NFE.index(b"</infNFe>") + len(b"</infNFe>")]
+REQUEST = EVENT[EVENT.index(b"<evento") : EVENT.index(b"<retEvento")]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (BODY.replace(b"<protNFe", SECOND + b"<protNFe", 1), ["nfeProc", "NFe"]),
+        (BODY.replace(b"</nfeProc>", SECOND * 2 + b"</nfeProc>", 1), ["nfeProc", "NFe", "NFe"]),
+        (BODY.replace(b"</nfeProc>", b"<x>" + SECOND + b"</x></nfeProc>", 1), ["nfeProc", "NFe"]),
+        (BODY.replace(b"</nfeProc>", BODY + b"</nfeProc>", 1), ["nfeProc", "NFe"]),
+        (BODY.replace(b"</nfeProc>", EVENT + b"</nfeProc>", 1), ["nfeProc", "evento"]),
+        (BODY.replace(b"</nfeProc>", b"<NFe/></nfeProc>", 1), ["nfeProc", "Unread:no_key"]),
+        (BODY.replace(b"</infNFe>", SECOND + b"</infNFe>", 1), ["nfeProc", "Unread:bad_lot"]),
+        (BODY.replace(b"</nfeProc>", b'<NFe xmlns="">' + INFO + b"</NFe></nfeProc>", 1), ["nfeProc", "NFe"]),
+        (EVENT.replace(b"<retEvento", REQUEST + b"<retEvento", 1), ["procEventoNFe", "evento"]),
+        (EVENT.replace(b"</procEventoNFe>", SECOND + b"</procEventoNFe>", 1), ["procEventoNFe", "NFe"]),
+        (
+            b"<enviNFe>" + BODY.replace(b"</nfeProc>", SECOND + b"</nfeProc>", 1) + SECOND + b"</enviNFe>",
+            ["nfeProc", "NFe", "NFe"],
+        ),
+        (b"<enviNFe>" + NFE.replace(INFO, INFO * 2) + EVENT + b"</enviNFe>", ["Unread:bad_lot", "procEventoNFe"]),
+    ],
+)
+def test_a_second_document_in_the_file_of_one_does_not_vanish(data: bytes, expected: list[str]) -> None:
+    assert names(data) == expected
+
+
+def test_a_second_document_is_one_of_its_own() -> None:
+    first, second = Reader().read(BODY.replace(b"<protNFe", SECOND.replace(b"Id=", b"id=") + b"<protNFe", 1))
+    assert isinstance(first, Document)
+    assert isinstance(second, Document)
+    assert first.protocol is not None
+    assert second.protocol is None
+    assert first.sha256 != second.sha256
+    assert second.info is not first.info
+
+
+@pytest.mark.parametrize("info", ["infNFe", "infEvento", "infCanc"])
+def test_two_signed_parts_are_no_document(info: str) -> None:
+    outer = {"infNFe": "NFe", "infEvento": "evento", "infCanc": "cancNFe"}[info]
+    for namespace in ("", f' xmlns="{NS}"'):
+        with pytest.raises(UnreadableDocumentError, match=f"bad_lot: more than one {info}"):
+            Reader().read(f"<{outer}{namespace}><{info}/><x/><{info}/></{outer}>".encode())
+
+
+@pytest.mark.parametrize(
+    ("piece", "count", "what"),
+    [
+        (b"<a/>", 7_000_000, "elements"),
+        (b"<a></a>", 3_000_000, "elements"),
+        (b"<?a?>", 3_000_000, "elements"),
+        (b"<a b='' c='' d='' e=''/>", 700_000, "attributes"),
+    ],
+)
+def test_millions_of_small_elements_are_refused_before_they_take_memory(piece: bytes, count: int, what: str) -> None:
+    data = b"<NFe><infNFe Id='NFe1'>" + piece * count + b"</infNFe></NFe>"
+    packed = b"<retDistDFeInt><docZip>" + base64.b64encode(gzip.compress(data, 1)) + b"</docZip></retDistDFeInt>"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for each in (data, gzip.compress(data, 1)):
+        with pytest.raises(UnreadableDocumentError, match=f"too_large: more than {MAX_NODES} {what}"):
+            Reader().read(each)
+    assert names(packed) == ["Unread:too_large"]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
+
+
+def test_what_is_packed_in_one_file_counts_together() -> None:
+    inner = b"<resNFe>" + b"<a/>" * (MAX_NODES // 4) + b"</resNFe>"
+    packed = b"<docZip>" + base64.b64encode(gzip.compress(inner, 1)) + b"</docZip>"
+    assert (
+        names(b"<retDistDFeInt>" + packed * 6 + b"</retDistDFeInt>")
+        == ["Skipped:resNFe"] * 3 + ["Unread:too_large"] * 3
+    )
+
+
+def test_the_largest_invoice_and_lots_of_large_ones_are_read() -> None:
+    item = BODY[BODY.index(b"<det ") : BODY.index(b"</det>") + len(b"</det>")]
+    largest = NFE.replace(item, item * 990)
+    assert 50 * largest.count(b"<") > MAX_NODES
+    lot = b"<enviNFe>" + largest * (MAX_BYTES // len(largest)) + b"</enviNFe>"
+    assert set(names(lot)) == {"NFe"}
 
 
 def test_what_a_document_inherits_from_its_envelope_is_part_of_its_hash() -> None:

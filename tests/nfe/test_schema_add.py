@@ -316,9 +316,10 @@ def test_folder_from_the_environment(tmp_path: Path, archive: Path, monkeypatch:
     assert "PL_008i2" in run("list")
 
 
-def test_a_wrong_day(tmp_path: Path, archive: Path) -> None:
-    with pytest.raises(UsageError, match="--since"):
-        run("add", str(archive), "--to", str(tmp_path / "user"), "--since", "ontem")
+@pytest.mark.parametrize("day", ["ontem", "2026-W01-1", "20260101", "2026-001"])
+def test_a_wrong_day(tmp_path: Path, archive: Path, day: str) -> None:
+    with pytest.raises(UsageError, match=f"--since {day}: not a date"):
+        run("add", str(archive), "--to", str(tmp_path / "user"), "--since", day)
 
 
 def test_the_zip_is_read_once_and_kept_as_it_came(tmp_path: Path, archive: Path) -> None:

@@ -266,6 +266,9 @@ def test_versions(filled: Run) -> None:
     [
         (("import", FILE), "ANP's CSV does not say its day; give it (--as-of yyyy-mm-dd)"),
         (("import", FILE, "--as-of", "2026-13-01"), "--as-of 2026-13-01: not a date"),
+        (("import", FILE, "--as-of", "2026-W01-1"), "--as-of 2026-W01-1: not a date"),
+        (("import", FILE, "--as-of", "20261027"), "--as-of 20261027: not a date"),
+        (("import", FILE, "--as-of", "9999-12-31"), "9999-12-31 cannot be the day of a snapshot"),
         (("import", FILE, "--as-of", "2026-10-27", "--merge"), "leave --merge out"),
         (("import", FILE, "--as-of", "2026-10-27", "--format", "xml"), "--format xml: auto, anp or ndjson"),
         (("import", FILE, "--format", "ndjson"), "line 1: json"),
@@ -285,6 +288,12 @@ def test_versions(filled: Run) -> None:
         (("versions", "--store", FILE), "not a usable register store"),
         (("export", "-o", "no/such/folder/r.ndjson"), "cannot be written"),
         (("fetch", "--url", "http://example.invalid/"), "over https only"),
+        (("fetch", "--timeout", "nan"), "--timeout nan: seconds"),
+        (("fetch", "--timeout", "-1"), "--timeout -1: seconds"),
+        (("fetch", "--timeout", "0"), "--timeout 0: seconds"),
+        (("fetch", "--timeout", "inf"), "--timeout inf: seconds"),
+        (("fetch", "--pause", "nan"), "--pause nan: seconds"),
+        (("fetch", "--pause", "-1"), "--pause -1: seconds"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_exit_2(filled: Run, arguments: tuple[object, ...], why: str) -> None:

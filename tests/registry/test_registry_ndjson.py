@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,15 @@ def test_order_and_decimals_on_the_way_out(tmp_path: Path) -> None:
             1,
             "comes back to itself",
         ),
+        (
+            [
+                b'{"registry":{"successions":[{"root":"00000000","successor":"11111111","from":"2019-01-01"},'
+                b'{"root":"11111111","successor":"22222222","from":"2020-01-01"},'
+                b'{"root":"22222222","successor":"22222222","from":"2021-01-01"}]}}'
+            ],
+            1,
+            "'22222222' comes back to itself",
+        ),
         ([b'{"registry":{"unread":["123"]}}'], 1, "unread"),
     ],
 )
@@ -210,6 +220,21 @@ def test_what_is_wrong_names_its_line(lines: list[bytes], number: int, why: str)
     with pytest.raises(RegistryLineError, match=why) as caught:
         read(*lines)
     assert caught.value.line == number
+
+
+def _step(root: int, successor: int) -> Succession:
+    return Succession(root=f"{root:08d}", successor=f"{successor:08d}", from_=dt.date(2020, 1, 1))
+
+
+def test_a_long_chain_of_successions_takes_no_time() -> None:
+    """From its end to its beginning, so that each entity leads into a chain that is known."""
+    steps = [_step(n, n + 1) for n in range(200_000)]
+    begin = time.perf_counter()
+    for order in (steps, steps[::-1]):
+        assert ndjson.check_header(Header(successions=tuple(order))).successions == tuple(order)
+    assert time.perf_counter() - begin < 10
+    with pytest.raises(RegistryLineError, match="comes back to itself"):
+        ndjson.check_header(Header(successions=(*steps, _step(200_000, 7))))
 
 
 def test_a_file_without_header_has_an_empty_one() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from stream_validator.errors import RegistryError
 from stream_validator.registry import database
-from stream_validator.registry.model import Header
+from stream_validator.registry.model import Header, encode
 from stream_validator.registry.store import Store
 from tests.registry.rows import lines, record
 
@@ -72,6 +72,57 @@ def test_kill_9_in_the_middle_leaves_the_version_that_was_there(store: Store) ->
         assert [v.sequence for v in opened.versions()] == [1]
         assert opened.import_records(Header(), [record(3)], source="b").sequence == 2
         assert len(lines(opened)) == 1
+
+
+_INTERRUPTED = """
+import sys
+from stream_validator import cli
+from stream_validator.registry.store import Store
+
+def stuck(self, *arguments):
+    self._connection.execute("INSERT INTO record VALUES ('x', 'reseller', 2, NULL, zeroblob(20000000))")
+    print("writing", flush=True)
+    sys.stdin.read()
+
+Store._write = stuck
+sys.argv = ["stream-validator", "registry", "import", sys.argv[1], "--store", sys.argv[2]]
+cli.main()
+"""
+
+
+def test_ctrl_c_in_an_import_says_nothing_and_leaves_the_store_as_it_was(store: Store, tmp_path: Path) -> None:
+    store.import_records(Header(as_of=D1), [record(1)], source="a")
+    file = tmp_path / "r.ndjson"
+    file.write_bytes(encode(record(2)))
+    process = subprocess.Popen(
+        [sys.executable, "-c", _INTERRUPTED, str(file), str(store.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"writing\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=30) == (b"", b"")
+    assert process.returncode == 130
+    assert [v.sequence for v in store.versions()] == [1]
+    assert store.import_records(Header(), [record(3)], source="b").sequence == 2
+
+
+def test_ctrl_c_while_the_program_loads_is_no_traceback() -> None:
+    program = """
+import sys
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == "stream_validator.commands.registry":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupts())
+import stream_validator.cli
+"""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 def test_readers_beside_imports_always_see_one_whole_version(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ import os
 import random
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,7 @@ _KEY = re.compile(rb"[0-9]{6}[0-9A-Z]{12}[0-9]{26}")
         (["IN", "--registry", "nowhere"], "--registry nowhere: there is no such file"),
         (["IN", "--registry", "REG"], "--out DIR is needed"),
         (["IN", "--registry", "REG", "--out", "OUT", "--since", "2024-13-01"], "--since 2024-13-01: not a date"),
+        (["IN", "--registry", "REG", "--out", "OUT", "--since", "2026-W01-1"], "--since 2026-W01-1: not a date"),
         (["IN", "--registry", "REG", "--out", "OUT", "--until", "soon"], "--until soon: not a date"),
         (
             ["IN", "--registry", "REG", "--out", "OUT", "--since", "02/05/2024", "--until", "2024-05-01"],
@@ -74,6 +77,25 @@ def test_wrong_use_is_one_line_and_exit_code_2(
     assert told in err
     assert len(err.strip().splitlines()) == 1
     assert not (tmp_path / "OUT").exists(), "a refused start leaves nothing behind"
+
+
+@pytest.mark.parametrize("command", ["check", "replay"])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_register_that_was_altered_is_one_line_and_exit_code_2(
+    run: Run, tmp_path: Path, command: str, workers: int
+) -> None:
+    store, document = tmp_path / "registry.sqlite", tmp_path / "a.xml"
+    document.write_bytes(b"<a/>")
+    assert run("registry", "import", REGISTER, "--store", store)[0] == 0
+    with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER record_is_kept")
+        connection.execute("UPDATE record SET body = CAST(replace(body, '20', '19') AS BLOB)")
+    more = ("--out", tmp_path / "out", "--workers", workers) if command == "replay" else ()
+    code, out, err = run(command, document, "--registry", store, *more)
+    assert (code, out) == (2, "")
+    assert "registry.sqlite: version " in err
+    assert "is damaged or was altered by hand" in err
+    assert len(err.strip().splitlines()) == 1
 
 
 def test_the_world_replayed(run: Run, tmp_path: Path) -> None:
