@@ -26,6 +26,8 @@ _XML = "{http://www.w3.org/XML/1998/namespace}"
 
 #: Packages in packages in packages: beyond this the inner one is refused.
 MAX_NESTING = 4
+#: Parts of an invoice (infNFe), its items above all: a layout has 990 of them and some 30 parts besides. Each is judged.
+MAX_PARTS = 2_000
 #: Attributes, and namespaces in scope, of the elements that a signature is checked over.
 MAX_NAMES = 64
 
@@ -217,6 +219,8 @@ def _locate(root: etree._Element, name: str, sha256: str, plain: bool) -> Docume
             raise UnreadableDocumentError("no_key", f"{name} without infNFe")
         protocol = child(child(root, "protNFe"), "infProt") if name == "nfeProc" else None
         _bounded(root, container, info)
+        if len(info) > MAX_PARTS:
+            raise UnreadableDocumentError("too_large", f"more than {MAX_PARTS} parts in one invoice")
         return Document(root, name, container, info, protocol, sha256, plain)
     inner_name, info_name, answer_name = _EVENT_PARTS[name]
     info = _info(container, info_name)

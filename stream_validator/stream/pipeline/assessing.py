@@ -12,6 +12,7 @@ import msgspec
 
 from stream_validator.assess import Judge, JudgeConfig
 from stream_validator.errors import UnreadableDocumentError
+from stream_validator.nfe.parse import decompress
 from stream_validator.observe.timings import Laps, Timings
 from stream_validator.records import EventRead, Judged, Result, Skipped, Unread, encode
 from stream_validator.registry.index import RegistryIndex
@@ -33,6 +34,8 @@ CHUNK: Final = 100
 #: Seconds of judging after which a chunk is cut short: what is judged is sent and committed, the rest comes next.
 #: Longer than any honest chunk takes, shorter than the group waits for a member that hands its partitions over.
 _LONG: Final = 5.0
+#: Bytes of a lot's documents once those that are compressed are not: a lot is judged in one go, however long it takes.
+_LOT_BYTES: Final = 64 * 1024 * 1024
 #: Files that hold documents: where a replay opens them, a message must be one document or a lot.
 _ARCHIVES: Final = frozenset({"zip", "7z", "rar"})
 #: Parts of a package that a dead letter tells of by name.
@@ -137,10 +140,18 @@ class Assessor:
             found.documents += 1
             self._die(message, error.kind, error.message, found, None)
             return
+        size = 0
         for number, document in enumerate(documents, 1):
             name = "" if document.name is None else f" ({document.name})"
             where = f"document {number} of {len(documents)}{name}: "
-            self._document(message, document.data, document.data, where, found)
+            own = _expanded(document.data)
+            if size + own > _LOT_BYTES:
+                found.documents += 1
+                text = f"{where}the lot has more than {_LOT_BYTES} bytes with its {own}"
+                self._die(message, "too_large", text, found, document.data)
+            else:
+                size += own
+                self._document(message, document.data, document.data, where, found)
 
     def _document(self, message: Message, data: bytes, part: bytes | None, where: str, found: Assessed) -> None:
         """Judge one document. ``part`` is what a dead letter of it holds, None for the message's own value."""
@@ -179,6 +190,14 @@ class Assessor:
             if isinstance(result, Skipped):
                 found.skipped += 1
                 found.statistics.add_skipped(result.kind)
+
+
+def _expanded(data: bytes) -> int:
+    """Bytes of a document once decompressed; 0 where it cannot be, which its reader tells."""
+    try:
+        return len(decompress(data))
+    except UnreadableDocumentError:
+        return 0
 
 
 def _without_archives(results: Sequence[Result]) -> Iterator[Result]:
