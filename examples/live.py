@@ -228,8 +228,15 @@ class Live:
         """What to look at, from another terminal while it is kept, else with ``--keep``."""
         self.say("look_now" if self._given.keep else "look")
         if self._given.keep:
-            for name, value in self.variables().items():
+            settings = self.settings
+            # The last two are those of the program in docs/integration.md.
+            shown = self.variables() | {
+                "KAFKA_BOOTSTRAP_SERVERS": settings.bootstrap_servers,
+                "TOPIC_PREFIX": settings.topic_prefix,
+            }
+            for name, value in shown.items():
                 self._console.print(f"  export {name}={shlex.quote(value)}", markup=False, soft_wrap=True)
+            self._console.print(f"  PATH={Path(sys.executable).parent}:$PATH", markup=False, soft_wrap=True)
         for words in _HINTS:
             self._console.print(f"  stream-validator {words}", markup=False, soft_wrap=True)
 

@@ -307,6 +307,8 @@ class Settings(BaseSettings):
     @classmethod
     def _servers(cls, value: str) -> str:
         servers = [server.strip() for server in value.split(",")]
+        if "@" in value:  # a password there would be shown wherever a server is named
+            raise ValueError(f"must be host:port, without a user: it is {PREFIX}SASL_USERNAME and _PASSWORD")
         for server in servers:
             host, colon, port = server.rpartition(":")
             if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) < 65536):

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from stream_validator.commands.moments import BRASILIA, moment
+from stream_validator.commands.moments import BRASILIA, instant, moment, shown
 from stream_validator.errors import UsageError
 
 NOON = dt.datetime(2026, 11, 30, 12, tzinfo=BRASILIA)
@@ -36,3 +36,17 @@ def test_a_moment(text: str, expected: dt.datetime) -> None:
 def test_no_moment(text: str) -> None:
     with pytest.raises(UsageError, match=f"--since {text}: a day"):
         moment("--since", text, NOON)
+
+
+def test_a_moment_is_shown() -> None:
+    milliseconds = round(NOON.timestamp() * 1000) + 5
+    assert shown(milliseconds) == "2026-11-30 12:00:00"
+    assert instant(milliseconds) == "2026-11-30T15:00:00.005+00:00"
+    assert shown(-1) == "1969-12-31 20:59:59"
+
+
+@pytest.mark.parametrize("milliseconds", [-62135596800001000, -62135596800000, 2**63 - 1, -(2**63)])
+def test_a_timestamp_that_no_calendar_has(milliseconds: int) -> None:
+    """A broker takes any; the second one is in the year 1, but not in Brasília."""
+    assert shown(milliseconds) == f"{milliseconds} ms"
+    assert instant(milliseconds) == ("0001-01-01T00:00:00.000+00:00" if milliseconds == -62135596800000 else None)

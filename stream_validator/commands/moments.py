@@ -51,10 +51,20 @@ def _written(text: str) -> dt.datetime | None:
 
 
 def shown(milliseconds: int) -> str:
-    """A moment in civil time of Brasília: ``2026-11-30 14:00:05``."""
-    return f"{dt.datetime.fromtimestamp(milliseconds / 1000, BRASILIA):%Y-%m-%d %H:%M:%S}"
+    """A moment in civil time of Brasília: ``2026-11-30 14:00:05``; one outside the years 1 to 9999 as it is."""
+    then = _moment(milliseconds, BRASILIA)
+    return f"{milliseconds} ms" if then is None else f"{then:%Y-%m-%d %H:%M:%S}"
 
 
-def instant(milliseconds: int) -> str:
-    """The same for machines: ISO 8601 in UTC."""
-    return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC).isoformat(timespec="milliseconds")
+def instant(milliseconds: int) -> str | None:
+    """The same for machines: ISO 8601 in UTC; None outside the years 1 to 9999."""
+    then = _moment(milliseconds, dt.UTC)
+    return None if then is None else then.isoformat(timespec="milliseconds")
+
+
+def _moment(milliseconds: int, zone: dt.timezone) -> dt.datetime | None:
+    """None where no calendar goes: a broker takes any number of milliseconds."""
+    try:
+        return dt.datetime.fromtimestamp(milliseconds / 1000, zone)
+    except (ValueError, OverflowError, OSError):
+        return None

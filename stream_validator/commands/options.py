@@ -107,7 +107,7 @@ def day(option: str, text: str | None) -> dt.date | None:
 def language(text: str) -> Language:
     """The language that ``--lang`` names. Raises :class:`UsageError`."""
     if text not in _LANGUAGES:
-        raise UsageError(f"--lang {text}: pt or en")
+        raise UsageError(f"--lang {text}: pt or en (STREAM_VALIDATOR_LANG sets it, too)")
     return _LANGUAGES[text]
 
 

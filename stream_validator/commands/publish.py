@@ -77,7 +77,9 @@ def publish(
     ] = None,
     lang: LangOption = "pt",
 ) -> None:
-    """Send every document in files, folders and archives to the topic nfe.document.v1. Settings are variables.
+    """Envia os documentos de arquivos e pastas a nfe.document.v1. / Send documents of files and folders there.
+
+    As configurações são variáveis de ambiente. / Settings are environment variables.
 
     Exit codes: 0 done; 1 the brokers failed on the way: the same command again, with --resume it goes on; 2 wrong use,
     or brokers that cannot be used; 3 done, but what is listed was refused; 130, 143 stopped by a signal.

@@ -11,9 +11,12 @@ CRASHED: Final = 1
 
 
 def worker() -> None:
-    """Judge documents from Kafka as they come, keep the ledger, send alerts. Settings are environment variables.
+    """Julga documentos do Kafka à medida que chegam e envia alertas. / Judge documents from Kafka, send alerts.
 
-    Exit codes: 0 told to stop (SIGTERM, SIGINT); 1 crashed or the cluster is away: start it again; 2 wrong settings.
+    As configurações são variáveis de ambiente (docs/settings.pt-BR.md). / Settings are variables (docs/settings.md).
+
+    Códigos: 0 parou a pedido; 1 caiu, ou o cluster está fora: inicie de novo; 2 configuração errada. / Exit codes: 0
+    told to stop (SIGTERM, SIGINT); 1 crashed or the cluster is away: start it again; 2 wrong settings.
     """
     # Faust takes half a second to import: only this command needs it.
     from stream_validator.settings import load_settings

@@ -26,6 +26,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from stream_validator.errors import StreamValidatorError
 from stream_validator.settings import PREFIX, Settings, SettingsError
+from stream_validator.stream import expansion
 
 if TYPE_CHECKING:
     import faust
@@ -43,6 +44,9 @@ _CLOSING: Final = 0.05
 _ERRNO = re.compile(r"\[Errno ([0-9]+)\]")
 #: Reasons that time may cure.
 PASSING: Final[frozenset[Reason]] = frozenset({"unreachable", "no_answer", "advertised"})
+
+# Whoever reads takes its options from here, so that no consumer of this product is without it.
+expansion.install()
 
 
 class ConnectionProblem(StreamValidatorError):  # noqa: N818

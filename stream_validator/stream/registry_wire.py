@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from stream_validator.registry.model import Establishment, Header
+from stream_validator.stream import untrusted
 
 #: Key of the record that closes a version. No CNPJ begins so.
 VERSION_KEY: Final = b"@version"
@@ -49,6 +50,6 @@ def encode(record: RegistryRecord) -> tuple[bytes, bytes]:
     return key, _ENCODE.encode(record)
 
 
-def decode(value: bytes) -> RegistryRecord:
-    """One record. Raises :class:`msgspec.DecodeError` when it is none."""
-    return _DECODE.decode(value)
+def decode(value: bytes | None) -> RegistryRecord:
+    """One record. Raises :class:`~stream_validator.stream.untrusted.UntrustedError` when it is none."""
+    return untrusted.decode(_DECODE, value)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from aiokafka import AIOKafkaProducer
+from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
+
 from stream_validator.settings import Settings
+from stream_validator.stream.connection import client_options
 from stream_validator.stream.topics import Topics
 
 
@@ -40,3 +44,26 @@ class NoText(str):
     def encode(self, *_: str) -> bytes:
         """Two bytes that begin no character."""
         return b"\xff\xfe"
+
+
+async def send_raw(
+    given: Settings,
+    topic: str,
+    value: bytes,
+    *,
+    key: bytes = b"k",
+    partition: int = 0,
+    headers: tuple[tuple[str, bytes], ...] = ((NoText("x"), b"1"),),
+    timestamp: int | None = None,
+) -> int:
+    """Send what aiokafka's own producer refuses to; the offset that it got."""
+    producer = AIOKafkaProducer(**client_options(given))
+    await producer.start()
+    try:
+        batch = producer.create_batch()
+        batch._builder = _DefaultRecordBatchBuilderPy(2, 0, False, -1, -1, 0, 1 << 20)
+        assert batch.append(key=key, value=value, timestamp=timestamp, headers=list(headers)) is not None
+        sent = await (await producer.send_batch(batch, topic, partition=partition))
+        return int(sent.offset)
+    finally:
+        await producer.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import random
 import sqlite3
@@ -19,6 +20,7 @@ from stream_validator.stream.topics import Topics
 from tests.kafka.fixtures import Kafka, OwnKafka
 from tests.stream.operators import Operator
 from tests.stream.pipeline import CASES, Pipeline, archive, until, world
+from tests.stream.stream_messages import send_raw
 
 _DECODE = msgspec.json.Decoder(Alert)
 
@@ -52,6 +54,19 @@ def revisions(alert: Alert, count: int) -> list[Alert]:
     return [msgspec.structs.replace(alert, revision=alert.revision + n) for n in range(count)]
 
 
+def hostile(alert: Alert) -> list[bytes]:
+    """Values that decode to an alert, or almost, and harm whoever takes them for one."""
+    good = encode(alert)
+    revision = b'"revision":%d,' % alert.revision
+    assert good.count(revision) == 1
+    numbers = (b"9" * 30, b"9" * 5000, b"%d" % (2**53 + 1), b"-1")
+    return [
+        good[:-1] + b',"new":' + b"[" * 3000,
+        good[:-1] + b',"new":' + b"[" * 3000 + b"]" * 3000 + b"}",
+        *(good.replace(revision, b'"revision":%b,' % number) for number in numbers),
+    ]
+
+
 def lines(operator: Operator, *words: str) -> list[Alert]:
     done = operator("alerts", "tail", "--json", "--no-follow", *words)
     assert done.code == 0, done.problems
@@ -63,7 +78,8 @@ def test_tail_shows_what_was_asked_for_each_revision_once(
 ) -> None:
     every = [revision for alert in alerts for revision in revisions(alert, 2)]
     pipeline.send(output(pipeline.topics, alert) for alert in every + every[: len(every) // 2])
-    pipeline.send([Output(pipeline.topics.alert("C01"), b"x", b"no alert", [])])
+    pipeline.send(Output(pipeline.topics.alert("C01"), b"x", value, []) for value in (b"no alert", *hostile(alerts[0])))
+    asyncio.run(send_raw(pipeline.settings, pipeline.topics.alert("C01"), b"a header whose name is no text"))
     assert lines(operator) == [], "without a word about the past it begins now"
     seen = lines(operator, "--from-beginning")
     assert sorted(map(encode, seen)) == sorted(map(encode, every)), "repeated ones are left out"
@@ -83,7 +99,7 @@ def test_tail_shows_what_was_asked_for_each_revision_once(
     last = lines(operator, "-n", "3", "--state", "closed")
     assert [alert.state for alert in last] == ["closed"] * 3
     done = operator("alerts", "tail", "--from-beginning", "--no-follow", "--lang", "en")
-    assert "1 records are no alerts that this version can read" in done.problems
+    assert f"{2 + len(hostile(alerts[0]))} records are no alerts that this version can read" in done.problems
     one = next(alert for alert in alerts if alert.rule == "C01" and alert.state == "closed")
     assert one.message.en in done.out
     assert one.key in done.out
@@ -152,10 +168,11 @@ def test_the_table_keeps_the_highest_revision_in_any_order(alerts: list[Alert], 
 def test_what_cannot_be_read_is_kept_beside(tmp_path: Path, alerts: list[Alert]) -> None:
     path = tmp_path / "a.sqlite"
     table = AlertsTable(path)
-    bad = [b"", None, b"\xff", b"{}", b'{"alert_id": 3}', b"[]"]
+    bad = [b"", None, b"\xff", b"{}", b'{"alert_id": 3}', b"[]", *hostile(alerts[0])]
+    bad += [encode(alerts[0])[:-1] + b',"new":"\xff"}', encode(alerts[0])[:-1] + b',"new":"\x00"}']
     records = [record("t", 1, n, value) for n, value in enumerate(bad)]
     for _ in range(2):
-        table.keep([*records, record("t", 1, 9, encode(alerts[0]))])
+        table.keep([*records, record("t", 1, 99, encode(alerts[0]))])
     with contextlib.closing(sqlite3.connect(path)) as database:
         found = database.execute('SELECT "offset", value FROM unreadable ORDER BY 1').fetchall()
     assert found == list(enumerate(bad))
@@ -191,8 +208,9 @@ def test_a_consumer_that_is_killed_again_and_again_ends_with_all_of_it(
     out, problems = processes[-1].communicate(timeout=30)
     assert processes[-1].returncode == 0, problems
     assert "revisões guardadas" in out
+    asyncio.run(send_raw(pipeline.settings, pipeline.topics.alerts[0], b"a header whose name is no text"))
     again = operator(*words, "--no-follow", "--group", "another", "--lang", "en")
-    assert f"0 revisions kept in {path}, {len(every)} repeated, 0 unreadable" in again.out
+    assert f"0 revisions kept in {path}, {len(every)} repeated, 1 unreadable" in again.out
     assert kept(path) == expected
 
 

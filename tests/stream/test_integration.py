@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -16,12 +18,14 @@ from pathlib import Path
 import pytest
 
 from stream_validator.records import Alert
+from stream_validator.stream.messages import Output
 from stream_validator.stream.pipeline.dead_letters import dead_letter
 from stream_validator.stream.tools.trial import Returning
 from stream_validator.stream.topics import load_topics
 from tests.kafka.fixtures import Kafka
 from tests.stream.operators import ROOT, Operator
 from tests.stream.pipeline import CASES, Pipeline, archive, assert_same, until, world
+from tests.stream.stream_messages import send_raw
 
 PAGE = (ROOT / "docs" / "integration.md").read_text("utf-8")
 PARTIAL = CASES / "world-partial"
@@ -82,6 +86,7 @@ def test_from_archive_to_the_tables_of_those_who_receive(kafka: Kafka, tmp_path:
         with program("consumer.py", tmp_path, kafka) as consumer:
             until(lambda: len(rows(theirs, "SELECT 1 FROM alert")) >= half, 60, "half of the alerts are kept")
             consumer.kill()
+        shutil.copy(ROOT / "stream_validator" / "stream" / "header_fix.py", tmp_path)  # as the page advises
         sample = operator.start(*consume)
         stack.callback(sample.communicate)
         stack.callback(sample.kill)
@@ -115,6 +120,38 @@ def test_from_archive_to_the_tables_of_those_who_receive(kafka: Kafka, tmp_path:
             expected.dead + Counter({"internal": 1})
         )
         assert worker.terminate() == 0
+
+        # What anybody with the right to write there can do to those who receive.
+        one, last = wanted.popitem()
+        topic = pipeline.topics.alert("C01")
+        bad = hostile(last)
+        asyncio.run(send_raw(pipeline.settings, topic, b"a header whose name is no text"))
+        pipeline.send(Output(topic, b"k", value, [], 0) for value in bad)
+        again = re.sub(r'"revision":\d+', f'"revision":{2**53}', last)
+        pipeline.send([Output(topic, one.encode(), again.encode(), [], 0)])
+        for path in (theirs, ours):
+            until(lambda: kept(path) == wanted | {one: again}, 40, "they go on")  # noqa: B023 - waited for at once
+            assert {value for (value,) in rows(path, "SELECT value FROM unreadable")} == {
+                b"a header whose name is no text",
+                *bad,
+            }
+            assert rows(theirs, example("figures.sql")) != []
+
+
+def hostile(alert: str) -> list[bytes]:
+    """Values that no consumer can keep: one of them is enough to stop one that is not careful."""
+    good = alert.encode()
+
+    def with_(field: bytes, value: bytes) -> bytes:
+        return re.sub(rb'"%b":("[^"]*"|\d+)' % field, lambda _: b'"%b":%b' % (field, value), good, count=1)
+
+    return [
+        good[:-1] + b',"new":' + b"[" * 1100 + b"]" * 1100 + b"}",
+        good[:-1] + b',"new":"\xff"}',
+        good[:-1] + b',"new":NaN}',
+        *(with_(b"revision", one) for one in (b"9" * 30, b"9" * 5000, b"-1", b"1.5", b"true", b"%d" % (2**53 + 1))),
+        *(with_(b"alert_id", one) for one in (b'["x"]', b"null", b'"\\ud800"')),
+    ]
 
 
 def _json(text: str) -> dict[str, object]:

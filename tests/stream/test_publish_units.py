@@ -273,7 +273,7 @@ def test_a_position_of_something_else_is_refused(tmp_path: Path, other: Origin, 
         file.begin(other)
 
 
-@pytest.mark.parametrize("content", [b"", b"not a position", b'{"origin":{}}'])
+@pytest.mark.parametrize("content", [b"", b"not a position", b'{"origin":{}}', b'{"x":' + b"[" * 3000])
 def test_a_file_that_is_no_position_is_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "position"
     path.write_bytes(content)

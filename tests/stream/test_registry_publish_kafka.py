@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from examples import live
 from stream_validator.errors import StreamValidatorError
@@ -17,12 +20,13 @@ from stream_validator.registry.load import load_registry
 from stream_validator.registry.model import Establishment, Header, encode
 from stream_validator.stream import registry_wire
 from stream_validator.stream.messages import Output
-from stream_validator.stream.pipeline.registry_reader import Assembly, build
+from stream_validator.stream.pipeline.registry_reader import Assembly, RegistryReader, build
 from stream_validator.stream.registry_wire import RegistryEntry, RegistryVersion
 from stream_validator.stream.tools import registry_publish
 from tests.kafka.fixtures import Kafka
 from tests.stream.operators import Operator
 from tests.stream.pipeline import CASES, Pipeline
+from tests.stream.stream_messages import send_raw
 
 REGISTRY = CASES / "world" / "registry.ndjson"
 
@@ -157,6 +161,36 @@ def test_somebody_else_who_writes_at_the_same_time_is_noticed(
     monkeypatch.undo()
     assert asyncio.run(registry_publish.publish(settings, header, records, version)).version == version
     assert held(pipeline)[-1].version == version
+
+
+def test_what_others_wrote_there_stops_neither_publisher_nor_reader(
+    pipeline: Pipeline, operator: Operator, kafka: Kafka
+) -> None:
+    topic = pipeline.topics.registry
+    deep = b'{"record":"establishments","version":"v","cnpj":"1","establishments":[],"x":%b}'
+    pipeline.send([Output(topic, b"1", deep % (b"[" * 1100 + b"]" * 1100), []), Output(topic, b"2", b"no JSON", [])])
+    asyncio.run(send_raw(pipeline.settings, topic, b"a header whose name is no text"))
+    _, records, version = load_registry(REGISTRY)
+    done = operator("registry", "publish", REGISTRY)
+    assert (done.code, done.problems) == (0, "")
+    taken: list[RegistryIndex] = []
+    refused: list[str] = []
+
+    async def follow() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            reader = RegistryReader(kafka.settings(), pipeline.topics, executor, taken.append, refused.append)
+            reading = asyncio.ensure_future(reader.run())
+            while not (taken or reading.done()):
+                await asyncio.sleep(0.05)
+            reading.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await reading
+
+    with capture_logs() as lines:
+        asyncio.run(asyncio.wait_for(follow(), 30))
+    assert [(index.version, len(index)) for index in taken] == [(version, len(records))]
+    assert refused == []
+    assert [line["offset"] for line in lines if line["event"] == "a record of the register cannot be read"] == [0, 1, 2]
 
 
 def test_from_a_store_by_version_and_from_anp_s_csv(pipeline: Pipeline, operator: Operator, tmp_path: Path) -> None:

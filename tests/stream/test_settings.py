@@ -76,6 +76,10 @@ SASL: dict[str, Any] = {"security_protocol": "SASL_SSL", "sasl_username": "u", "
         ({"bootstrap_servers": "a:1,"}, "must be host:port"),
         ({"bootstrap_servers": "a:99999"}, "must be host:port"),
         ({"bootstrap_servers": "a:1²"}, "must be host:port"),
+        (
+            {"bootstrap_servers": "a:1,u:s3cr3t@b:2"},
+            "STREAM_VALIDATOR_BOOTSTRAP_SERVERS: must be host:port, without a user",
+        ),
         ({"topic_prefix": "a b"}, "STREAM_VALIDATOR_TOPIC_PREFIX: may hold only letters"),
         ({"consumer_group": ""}, "STREAM_VALIDATOR_CONSUMER_GROUP"),
         ({"session_timeout": 5}, "STREAM_VALIDATOR_SESSION_TIMEOUT: Input should be greater than or equal to 6"),
@@ -135,6 +139,8 @@ def test_secrets_are_never_shown(caplog: pytest.LogCaptureFixture) -> None:
         SASL | {"sasl_password": "hunter2", "linger": "hunter2"},
         {"sasl_password": "hunter2", "sasl_username": "u"},
         SASL | {"sasl_password": ["hunter2"]},
+        {"bootstrap_servers": "u:hunter2@localhost:9092"},
+        {"bootstrap_servers": "localhost:9092@u:hunter2"},
     ],
 )
 def test_secrets_are_in_no_error(given: dict[str, Any]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from aiokafka.record.memory_records import MemoryRecords
 
-from stream_validator.stream.pipeline.header_fix import LenientRecords
+from stream_validator.stream.header_fix import LenientRecords
+from tests.stream.operators import ROOT
 from tests.stream.stream_messages import NoText
 
 
@@ -55,3 +58,20 @@ def test_everything_else_is_read_as_ever() -> None:
     assert LenientRecords(data[:-1]).next_batch() is not None
     assert not LenientRecords(b"").has_next()
     assert LenientRecords(b"").next_batch() is None
+
+
+def test_whoever_reads_has_it() -> None:
+    """It comes with the options without which no client of this product is made."""
+    program = (
+        "import stream_validator.stream.connection\n"
+        "from aiokafka.consumer import fetcher\n"
+        "print(fetcher.MemoryRecords.__module__)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "stream_validator.stream.expansion"
+    readers = [
+        path
+        for path in (ROOT / "stream_validator").rglob("*.py")
+        if "AIOKafkaConsumer(" in (text := path.read_text("utf-8")) and "client_options(" not in text
+    ]
+    assert readers == []

@@ -11,18 +11,15 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from aiokafka import AIOKafkaProducer
-from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 
 from examples.scenes_files import HOSTILE
 from stream_validator.errors import DEAD_LETTER_KINDS
 from stream_validator.stream import lots
-from stream_validator.stream.connection import client_options
 from stream_validator.stream.headers import DeadLetterHeaders
 from stream_validator.stream.messages import Output
 from tests.kafka.fixtures import Kafka
 from tests.stream.pipeline import Pipeline, alerts_of, assert_same, case, world
-from tests.stream.stream_messages import NoText
+from tests.stream.stream_messages import send_raw
 
 
 def poison(good: bytes) -> list[bytes]:
@@ -76,7 +73,7 @@ def test_no_partition_stops(apache_kafka: Kafka, tmp_path: Path) -> None:
         ]
         pipeline.send([*foreign, tombstone, *jokes, *outputs])
         # aiokafka's own reader would die on this one, at every start again.
-        asyncio.run(_send_raw(pipeline, b"a header whose name is no text"))
+        asyncio.run(send_raw(pipeline.settings, pipeline.topics.document, b"a header whose name is no text"))
         pipeline.wait_drained()
         letters = pipeline.read(pipeline.topics.deadletter)
         assert worker.terminate() == 0
@@ -123,15 +120,3 @@ def test_a_document_that_ends_the_process_is_given_up(apache_kafka: Kafka, tmp_p
         assert (letter.value, told.kind) == (killer, "internal")
         assert "ended the process" in told.message
         assert deaths == 3
-
-
-async def _send_raw(pipeline: Pipeline, value: bytes) -> None:
-    producer = AIOKafkaProducer(**client_options(pipeline.settings))
-    await producer.start()
-    try:
-        batch = producer.create_batch()
-        batch._builder = _DefaultRecordBatchBuilderPy(2, 0, False, -1, -1, 0, 1 << 20)
-        assert batch.append(key=b"k", value=value, timestamp=None, headers=[(NoText("x"), b"1")]) is not None
-        await (await producer.send_batch(batch, pipeline.topics.document, partition=0))
-    finally:
-        await producer.stop()

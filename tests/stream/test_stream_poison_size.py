@@ -21,7 +21,7 @@ def peak(pid: int) -> float:
 
 async def send_unbounded(pipeline: Pipeline, values: list[bytes]) -> None:
     """As a producer whose limits are not ours: the broker only sees the batch compressed."""
-    options = producer_options(pipeline.settings) | {"max_request_size": 50_000_000, "max_batch_size": 50_000_000}
+    options = producer_options(pipeline.settings) | {"max_request_size": 300_000_000, "max_batch_size": 300_000_000}
     producer = AIOKafkaProducer(**options)
     await producer.start()
     try:
@@ -31,19 +31,18 @@ async def send_unbounded(pipeline: Pipeline, values: list[bytes]) -> None:
         await producer.stop()
 
 
-def test_a_message_larger_than_a_letter_may_be(apache_kafka: Kafka, tmp_path: Path) -> None:
+def test_messages_larger_than_a_letter_or_the_memory_may_be(apache_kafka: Kafka, tmp_path: Path) -> None:
     good = case("world-partial")
-    large = b"<x>" + b"a" * 3_000_000
+    large, endless = b"<x>" + b"a" * 3_000_000, b"<x>" + b"a" * 200_000_000
     with Pipeline(apache_kafka, tmp_path, good.registry, partitions="1") as pipeline:
-        asyncio.run(send_unbounded(pipeline, [large]))
+        asyncio.run(send_unbounded(pipeline, [large, endless]))
         pipeline.send(pipeline.documents(good.documents))
         worker = pipeline.worker()
         pipeline.wait_drained()
         assert_same(pipeline, good)
-        (letter,) = pipeline.read(pipeline.topics.deadletter)
-        told = DeadLetterHeaders.decode(letter.headers.items())
-        assert told is not None
-        assert told.kind == "not_well_formed"
+        letters = [DeadLetterHeaders.decode(one.headers.items()) for one in pipeline.read(pipeline.topics.deadletter)]
+        assert sorted(one.kind for one in letters if one is not None) == ["not_well_formed", "too_large"]
+        assert peak(worker.running.pid) < 450
         assert worker.terminate() == 0
 
 
@@ -59,5 +58,5 @@ def test_a_backlog_of_large_documents(apache_kafka: Kafka, tmp_path: Path) -> No
         worker = pipeline.worker()
         pipeline.wait_drained(120)
         assert_same(pipeline, expected)
-        assert peak(worker.running.pid) < 300
+        assert peak(worker.running.pid) < 450
         assert worker.terminate() == 0

@@ -10,7 +10,18 @@ from collections import Counter
 from pathlib import Path
 
 from tests.kafka.fixtures import Kafka
-from tests.stream.pipeline import Pipeline, WorkerProcess, World, another, assert_same, crowd, until
+from tests.stream.pipeline import (
+    CASES,
+    Pipeline,
+    WorkerProcess,
+    World,
+    another,
+    archive,
+    assert_same,
+    crowd,
+    until,
+    world,
+)
 
 
 def lost(pipeline: Pipeline, expected: World) -> int:
@@ -76,3 +87,36 @@ def test_before_the_first_commit(apache_kafka: Kafka, tmp_path: Path) -> None:
         for kind, pipeline in pipelines.items():
             until(lambda p=pipeline: p.count(p.topics.assessment) > 64, 60, f"{kind} has begun")  # type: ignore[misc]
         assert_only_stock_loses(pipelines, expected)
+
+
+def test_after_damage_to_the_local_state(kafka: Kafka, tmp_path: Path) -> None:
+    """One partition cannot be opened, the other one not be read: the worker ends, heals, and no message pays for it."""
+    documents = archive(CASES / "world-partial" / "archive.zip")[:100]
+    copies = [data + b" " for data in documents]
+    registry = CASES / "world-partial" / "registry.ndjson"
+    expected = world(registry, documents + copies, schema="never", signature="never")
+    given = {"partitions": "2", "schema_policy": "never", "signature_policy": "never"}
+    with Pipeline(kafka, tmp_path, registry, **given) as pipeline:
+        worker = pipeline.worker()
+        pipeline.send(pipeline.documents(documents))
+        pipeline.wait_drained()
+        assert worker.terminate() == 0
+        unopened, unread = ((worker.folder / "data/v1/tables" / f"ledger-{number}.db") for number in range(2))
+        (unopened / "CURRENT").write_bytes(b"MANIFEST-")
+        for path in unread.glob("*.sst"):
+            data = bytearray(path.read_bytes())
+            for place in range(0, len(data) // 2, 1000):  # states; what leads to them is in the other half
+                data[place] ^= 0xFF
+            path.write_bytes(data)
+        pipeline.send(pipeline.documents(copies))
+        with pipeline.restart_policy() as restarted:
+            worker.start()
+            pipeline.wait_drained(alive=False)
+        assert_same(pipeline, expected)
+        assert pipeline.count(pipeline.topics.deadletter) == expected.dead.total()
+        assert restarted == [worker]
+        (moved,) = worker.said("the state of a partition is damaged: moved aside, and recovered from the changelog")
+        assert moved["moved_to"] == f"{unopened}.damaged"
+        (ended,) = worker.said("ending a worker whose state cannot be read or written")
+        assert ended["why"].startswith(f"{unread}: Corruption: ")
+        assert worker.terminate() == 0

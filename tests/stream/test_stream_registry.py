@@ -14,6 +14,7 @@ from stream_validator.registry.load import load_registry
 from stream_validator.registry.model import Brand, Establishment, Header
 from stream_validator.stream.messages import Output
 from stream_validator.stream.pipeline.registry_reader import Assembly, Candidate, VersionError, build
+from stream_validator.stream.untrusted import UntrustedError
 from tests.stream.pipeline import CASES
 from tests.stream.stream_register import records
 
@@ -61,6 +62,17 @@ def test_a_version_is_whole_when_its_closing_record_is_read() -> None:
     assert index.records(establishment(1).cnpj) == ()
     assert index.records(establishment(7).cnpj)[0].name == "B"
     assert len(index.records(establishment(5).cnpj)) == 1
+
+
+def test_what_is_gone_leaves_nothing_behind() -> None:
+    """A CNPJ that anybody makes up, and takes back, would be kept for as long as the worker runs."""
+    assembly = Assembly()
+    (first,) = read(assembly, v1())
+    assembly.settle(build(first)[1])
+    (second,) = read(assembly, v2())
+    present = {one.cnpj for one in TWO}
+    assert second.latest.keys() == present
+    assert second.layered.keys() == present
 
 
 @pytest.mark.parametrize("shuffle", range(3))
@@ -118,8 +130,9 @@ def test_a_version_that_is_what_it_says_but_unsound_is_refused() -> None:
 
 def test_what_is_no_record_is_refused_and_does_not_disturb() -> None:
     assembly = Assembly()
-    for value in (b"", b"{}", b'{"record":"establishments"}', b"\xff"):
-        with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
+    deep = b'{"record":"establishments","version":"v","cnpj":"1","establishments":[],"x":%b}'
+    for value in (None, b"", b"{}", b'{"record":"establishments"}', b"\xff", deep % (b"[" * 1100 + b"]" * 1100)):
+        with pytest.raises(UntrustedError):
             assembly.add(value)
     assert build(read(assembly, v1())[0])[0].version == "v1"
 

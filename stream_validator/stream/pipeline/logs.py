@@ -14,7 +14,11 @@ from stream_validator import logs
 from stream_validator.settings import Settings
 
 #: Libraries that tell every step at INFO.
-LIBRARIES: Final = ("faust", "mode", "aiokafka", "kafka", "asyncio", "stream_validator.stream.pipeline.recovery_fix")
+LIBRARIES: Final = (
+    *("faust", "mode", "aiokafka", "kafka", "asyncio"),
+    # Faust's own classes, derived from here, log under these names.
+    *("stream_validator.stream.pipeline.recovery_fix", "stream_validator.stream.pipeline.stores"),
+)
 #: What Faust warns of in every start although it was asked for (topics are made by ``topics apply``).
 _ASKED_FOR: Final = ("Topic creation disabled",)
 #: Seconds between two lines of a library that say the same.

@@ -8,13 +8,14 @@ from typing import Final
 
 import structlog
 
+from stream_validator.errors import UsageError
 from stream_validator.logs import document_id
 from stream_validator.metrics import Metrics
 from stream_validator.observe.families import TOPICS
 from stream_validator.observe.server import Exporter
 from stream_validator.observe.timings import Timings
 from stream_validator.registry.index import RegistryIndex
-from stream_validator.settings import Settings
+from stream_validator.settings import PREFIX, Settings
 from stream_validator.stream.headers import DeadLetterHeaders
 from stream_validator.stream.messages import Message, Output
 from stream_validator.stream.pipeline.assessing import Assessed
@@ -135,4 +136,7 @@ def exporter(settings: Settings, metrics: Metrics, still: Callable[[], float]) -
         seconds = still()
         return f"the event loop has not turned for {seconds:.0f} s" if seconds > STILL else None
 
-    return Exporter(metrics.serving(), settings.metrics_host, settings.metrics_port, alive, metrics.why_not_ready)
+    try:
+        return Exporter(metrics.serving(), settings.metrics_host, settings.metrics_port, alive, metrics.why_not_ready)
+    except UsageError as error:
+        raise UsageError(f"{error} ({PREFIX}METRICS_PORT; each worker of a machine needs its own)") from None

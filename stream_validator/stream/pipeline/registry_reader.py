@@ -12,7 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Final, NamedTuple
 
-import msgspec
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
@@ -24,6 +23,7 @@ from stream_validator.settings import Settings
 from stream_validator.stream.connection import client_options
 from stream_validator.stream.registry_wire import RegistryVersion, decode
 from stream_validator.stream.topics import Topics
+from stream_validator.stream.untrusted import UntrustedError
 
 #: Records taken in one go: some 50 ms of decoding at most, so that the loop stays free.
 _AT_ONCE: Final = 1000
@@ -55,14 +55,18 @@ class Assembly:
         self._base: Entries = {}
         self._pending: dict[str, Entries] = {}
 
-    def add(self, value: bytes) -> Candidate | None:
-        """Take one record; the version that it closes, if it does. Raises :class:`msgspec.DecodeError`."""
+    def add(self, value: bytes | None) -> Candidate | None:
+        """Take one record; the version that it closes, if it does. Raises :class:`UntrustedError`."""
         record = decode(value)
         if not isinstance(record, RegistryVersion):
-            self._latest[record.cnpj] = record.establishments
             self._pending.setdefault(record.version, {})[record.cnpj] = record.establishments
+            if record.establishments:
+                self._latest[record.cnpj] = record.establishments
+            else:
+                self._latest.pop(record.cnpj, None)
             return None
-        self._base = self._base | self._pending.get(record.version, {})
+        layered = self._base | self._pending.get(record.version, {})
+        self._base = {cnpj: found for cnpj, found in layered.items() if found}
         self._pending.clear()
         return Candidate(record, dict(self._latest), self._base)
 
@@ -142,10 +146,8 @@ class RegistryReader:
 
     def _take(self, value: bytes | None, offset: int) -> Candidate | None:
         try:
-            if value is None:
-                raise msgspec.DecodeError("a record without a value")
             return self._assembly.add(value)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UntrustedError as error:
             # If it mattered, the version it belongs to will not be what its closing record says.
             self._log.error("a record of the register cannot be read", offset=offset, why=str(error)[:200])
             return None

@@ -20,6 +20,7 @@ import faust
 from aiokafka.structs import RecordMetadata
 
 from stream_validator.stream.messages import Output
+from stream_validator.stream.pipeline.stores import Broken, HealingTable
 from stream_validator.stream.topics import LEDGER_CHANGELOG, Topics
 
 MIB: Final = 1024 * 1024
@@ -35,11 +36,14 @@ ROCKSDB: Final = {
 
 
 class LedgerTable:
-    """States as bytes, by partition and key."""
+    """States as bytes, by partition and key. ``broken`` is told when they can be read or written no more."""
 
-    def __init__(self, app: faust.App, topics: Topics) -> None:
-        table: Any = app.Table(
-            "ledger",
+    def __init__(self, app: faust.App, topics: Topics, broken: Broken) -> None:
+        table: Any = HealingTable(
+            app,
+            name="ledger",
+            beacon=app.tables.beacon,
+            broken=broken,
             key_type=bytes,
             value_type=bytes,
             partitions=topics.partitions(LEDGER_CHANGELOG),
@@ -48,6 +52,7 @@ class LedgerTable:
             options=dict(ROCKSDB),  # the store takes what it knows out of it
             help="What is known of each access key",
         )
+        app.tables.add(table)
         self._table = table
         self._changelog = topics.ledger_changelog
         if table.changelog_topic_name != self._changelog:

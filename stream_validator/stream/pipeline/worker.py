@@ -22,7 +22,7 @@ from stream_validator.errors import RegistryError, UsageError
 from stream_validator.law import catalogue as law
 from stream_validator.metrics import Metrics
 from stream_validator.settings import Settings
-from stream_validator.stream.pipeline import header_fix, logs
+from stream_validator.stream.pipeline import logs
 from stream_validator.stream.pipeline.agents import Documents, Ledger
 from stream_validator.stream.pipeline.app import add_agent, build_app, on_rebalance
 from stream_validator.stream.pipeline.assessing import Assessor, judge_config
@@ -158,7 +158,7 @@ class Worker:
             add_agent(app, settings, "documents", topics.document, documents)
             sources.append(topics.document)
         if "ledger" in self._stages:
-            table = LedgerTable(app, topics)
+            table = LedgerTable(app, topics, self._broken)
             folder = Folder(table.get, law.load(), topics)
             ledger = Ledger(folder, table, outputs, gate, self.stats, self._observer)
             add_agent(app, settings, "ledger", topics.assessment, ledger)
@@ -241,6 +241,11 @@ class Worker:
         self._log.critical("ending a worker that stands still", why=why)
         leave(CRASHED)
 
+    def _broken(self, why: str) -> NoReturn:
+        """End the process: no message is to blame, so none may be given up for it."""
+        self._log.critical("ending a worker whose state cannot be read or written", why=why)
+        leave(CRASHED)
+
 
 def _cpu() -> float:
     """Seconds of processor that this process has used."""
@@ -257,7 +262,6 @@ def leave(code: int) -> NoReturn:
 def run(settings: Settings) -> int:
     """Run a worker in this process and return its exit code. Raises what :meth:`Worker.run` raises."""
     logs.configure(settings)
-    header_fix.install()
 
     async def body() -> int:
         return await Worker(settings).run()

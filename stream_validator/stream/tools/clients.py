@@ -129,19 +129,18 @@ class Reading:
 
     async def from_the_end(self, back: int = 0) -> None:
         """Begin ``back`` records before the end of each partition."""
-        ends = await self._consumer.end_offsets(self._places)
-        starts = await self._consumer.beginning_offsets(self._places)
-        for place in self._places:
-            self._consumer.seek(place, max(starts[place], ends[place] - back))
+        await self.at_offsets({place: end - back for place, end in (await self.ends()).items()})
 
-    def at_offsets(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Begin at ``starts``, which name every partition."""
+    async def at_offsets(self, wanted: Mapping[TopicPartition, int]) -> None:
+        """Begin at these offsets, which name every partition; never before its beginning or after its end."""
+        starts = await self._consumer.beginning_offsets(self._places)
+        ends = await self.ends()
         for place in self._places:
-            self._consumer.seek(place, starts[place])
+            self._consumer.seek(place, max(starts[place], min(ends[place], wanted[place])))
 
     async def since(self, moment: int | None) -> None:
         """Begin with what arrived at ``moment`` (milliseconds since 1970, UTC) or later; None: with everything."""
-        if moment is None:
+        if moment is None or moment <= 0:  # an earlier one cannot be asked for, and before it lies nothing honest
             await self._consumer.seek_to_beginning(*self._places)
             return
         found = await self._consumer.offsets_for_times(dict.fromkeys(self._places, moment))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 from aiokafka import AIOKafkaConsumer
@@ -27,6 +27,7 @@ from stream_validator.settings import Settings
 from stream_validator.stream.connection import client_options
 from stream_validator.stream.tools.clients import Stop, explained, look_at, quiet
 from stream_validator.stream.topics import Topics
+from stream_validator.stream.untrusted import UntrustedError, decode
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS alert (
@@ -48,11 +49,15 @@ WHERE excluded.revision > alert.revision
 """
 
 
+#: Revisions are at most this: what any JSON reader and any database takes as a whole number.
+MAX_REVISION: Final = 2**53
+
+
 class AlertHead(msgspec.Struct, frozen=True):
     """What the table needs of an alert. Fields that it does not name, or that are added later, do not disturb it."""
 
     alert_id: str
-    revision: int
+    revision: Annotated[int, msgspec.Meta(ge=0, le=MAX_REVISION)]
     state: str
     rule: str
     outcome: str
@@ -60,6 +65,9 @@ class AlertHead(msgspec.Struct, frozen=True):
     issued_at: str
     subject: str | None = None
     uf: str | None = None
+
+
+_DECODE: Final = msgspec.json.Decoder(AlertHead)
 
 
 class Counts(msgspec.Struct):
@@ -96,21 +104,25 @@ class AlertsTable:
 
     def _keep(self, record: ConsumerRecord) -> None:
         try:
-            text = (record.value or b"").decode()
-            alert = msgspec.json.decode(text, type=AlertHead)
-        except (UnicodeDecodeError, msgspec.DecodeError):
+            row = _row(record.value)
+        except (UntrustedError, UnicodeDecodeError):  # rule 3
             place = (record.topic, record.partition, record.offset)
             self._database.execute("INSERT OR IGNORE INTO unreadable VALUES (?, ?, ?, ?)", (*place, record.value))
             self.counts.unreadable += 1
             return
-        row = (alert.alert_id, alert.revision, alert.state, alert.rule, alert.outcome, alert.subject, alert.key)
-        changed = self._database.execute(_KEEP, (*row, alert.issued_at, alert.uf, text)).rowcount
+        changed = self._database.execute(_KEEP, row).rowcount
         self.counts.kept += changed
         self.counts.repeated += 1 - changed
 
     def close(self) -> None:
         """Close the database."""
         self._database.close()
+
+
+def _row(value: bytes | None) -> tuple[object, ...]:
+    alert, text = decode(_DECODE, value), (value or b"").decode()
+    row = (alert.alert_id, alert.revision, alert.state, alert.rule, alert.outcome, alert.subject, alert.key)
+    return (*row, alert.issued_at, alert.uf, text)
 
 
 async def consume(settings: Settings, table: AlertsTable, group: str, stop: Stop, *, follow: bool = True) -> None:

@@ -7,6 +7,7 @@ the first is there, the source tells whether it went.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final, NamedTuple
@@ -17,6 +18,7 @@ from aiokafka.structs import ConsumerRecord
 
 from stream_validator.stream.headers import LETTER, REDRIVEN, REDRIVING, DeadLetterHeaders, Headers, cloud_event
 from stream_validator.stream.tools.clients import Reading
+from stream_validator.stream.untrusted import UntrustedError, decode
 
 #: What is shown of a record that tells nothing of itself.
 UNKNOWN: Final = "?"
@@ -67,6 +69,9 @@ class Starts(msgspec.Struct, frozen=True):
     offsets: dict[int, int]
 
 
+_DECODE_STARTS: Final = msgspec.json.Decoder(Starts)
+
+
 class Mark(NamedTuple):
     """A record that is no letter but tells of one: it went back (``starts`` None), or may have."""
 
@@ -75,12 +80,23 @@ class Mark(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A letter without its value; whether it has gone back to its source, or where to look for it there."""
+    """A letter without its value; whether it has gone back to its source, or where to look for it there.
+
+    ``content`` is the :func:`content` by which it is known there.
+    """
 
     letter: Letter
     size: int
+    content: bytes
     redriven: bool
     starts: Starts | None = None
+
+
+def content(key: bytes | None, value: bytes | None) -> bytes:
+    """A hash of key and value, which a letter has in common with what goes back. No value counts as an empty one."""
+    digest = hashlib.sha256(b"-" if key is None else b"%d:%b" % (len(key), key))
+    digest.update(value or b"")
+    return digest.digest()
 
 
 def marked(record: ConsumerRecord) -> Mark | None:
@@ -93,8 +109,8 @@ def marked(record: ConsumerRecord) -> Mark | None:
     if kind == REDRIVEN.encode():
         return Mark(place, None)
     try:
-        return Mark(place, msgspec.json.decode(record.value or b"", type=Starts))
-    except msgspec.DecodeError:
+        return Mark(place, decode(_DECODE_STARTS, record.value))
+    except UntrustedError:
         return None
 
 
@@ -126,7 +142,7 @@ async def letters(reader: Reading) -> AsyncIterator[Letter]:
 
 async def listed(reader: Reading, wanted: Callable[[Letter], bool]) -> list[Listed]:
     """The letters that are ``wanted``, without their values, in order of time."""
-    found: list[tuple[Letter, int]] = []
+    found: list[tuple[Letter, int, bytes]] = []
     begun: dict[Place, Starts | None] = {}
     async for record in reader.to_the_end():
         told = marked(record)
@@ -134,11 +150,12 @@ async def listed(reader: Reading, wanted: Callable[[Letter], bool]) -> list[List
             # What was done stays done; of two beginnings the first one looks further back.
             begun[told.place] = None if told.starts is None else begun.get(told.place, told.starts)
         elif wanted(letter := read(record)):
-            found.append((msgspec.structs.replace(letter, value=b""), len(letter.value)))
+            known = content(letter.key, letter.value)
+            found.append((msgspec.structs.replace(letter, value=b""), len(letter.value), known))
     found.sort(key=lambda one: (one[0].moment, one[0].place))
     return [
-        Listed(letter, size, letter.place in begun and begun[letter.place] is None, begun.get(letter.place))
-        for letter, size in found
+        Listed(letter, size, known, letter.place in begun and begun[letter.place] is None, begun.get(letter.place))
+        for letter, size, known in found
     ]
 
 

@@ -17,6 +17,7 @@ import msgspec
 from stream_validator.errors import UsageError
 from stream_validator.replay.inputs import Survey
 from stream_validator.replay.wire import Position
+from stream_validator.stream.untrusted import UntrustedError, decode
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -99,10 +100,10 @@ class PositionFile:
             self.save(progress)
             return progress
         try:
-            content = _DECODE.decode(self._path.read_bytes())
+            content = decode(_DECODE, self._path.read_bytes())
         except OSError as error:
             raise self._unusable(error) from None
-        except msgspec.DecodeError:
+        except UntrustedError:
             raise UsageError(f"--resume {self._path}: this is no position file; name a new one") from None
         if told := _differences(content.origin, origin):
             raise UsageError(f"--resume {self._path}: it belongs to another publication: {'; '.join(told)}")

@@ -31,7 +31,17 @@ from stream_validator.stream.tools.clients import (
     quiet,
     reading,
 )
-from stream_validator.stream.tools.letters import Letter, Listed, Place, Starts, letters, listed, mark, parse_place
+from stream_validator.stream.tools.letters import (
+    Letter,
+    Listed,
+    Place,
+    Starts,
+    content,
+    letters,
+    listed,
+    mark,
+    parse_place,
+)
 from stream_validator.stream.tools.trial import Returning, returning
 from stream_validator.stream.tools.trial_process import TrialProcess
 from stream_validator.stream.topics import DOCUMENT, Topics
@@ -121,20 +131,24 @@ class Redrive:
                 await self._each(reader, {one.letter.place for one in todo}, trial, ways, stop)
 
     async def _arrived(self, source: Reading, begun: Sequence[Listed]) -> set[Place]:
-        """Those of ``begun`` that did go back."""
+        """Those of ``begun`` that did go back: to their topic, with their key and bytes, under their name.
+
+        The name alone proves nothing, since whoever sends documents may put it on one.
+        """
         starts = await source.ends()
         for known in (one.starts for one in begun if one.starts is not None):
             for partition, offset in known.offsets.items():
                 place = TopicPartition(known.topic, partition)
                 if place in starts:
                     starts[place] = min(starts[place], offset)
-        source.at_offsets(starts)
+        await source.at_offsets(starts)
+        sought = {(one.letter.place, _source(one.letter), one.content) for one in begun}
         found: set[Place] = set()
         async for record in source.to_the_end():
             name = parse_place((dict(record.headers).get(LETTER) or b"").decode("utf-8", "replace"))
-            if name is not None:
+            if name is not None and (name, record.topic, content(record.key, record.value)) in sought:
                 found.add(name)
-        return found & {one.letter.place for one in begun}
+        return found
 
     def _ledger_keys(self, todo: Sequence[Listed]) -> set[bytes]:
         return {
@@ -204,6 +218,10 @@ class Redrive:
                 await asyncio.gather(*sent)
         except ProducerFenced:
             raise BrokerError("another redrive has begun, so this one stopped: give it again later") from None
+
+
+def _source(letter: Letter) -> str | None:
+    return None if letter.told is None else letter.told.topic
 
 
 def _light(letter: Letter) -> Letter:

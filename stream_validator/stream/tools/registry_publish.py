@@ -26,6 +26,7 @@ from stream_validator.stream.registry_wire import RegistryEntry, RegistryRecord,
 from stream_validator.stream.tools.clients import explained, look_at, producing, quiet, reading
 from stream_validator.stream.topic_schemas import schema_id
 from stream_validator.stream.topics import REGISTRY, Topics
+from stream_validator.stream.untrusted import UntrustedError
 
 #: The share of establishments that may be gone without a question.
 MAX_SHRINK: Final = 0.10
@@ -75,7 +76,7 @@ def _summary(entries: Entries) -> tuple[int, str]:
 
 def plan(held: Held, header: Header, new: Entries, version: str, *, full: bool) -> _Plan:
     """The records that make the topic hold ``new``. Raises :class:`StreamValidatorError` if readers would refuse it."""
-    old = {cnpj: found for cnpj, found in held.entries.items() if found}
+    old = held.entries
     put = [cnpj for cnpj, found in new.items() if full or old.get(cnpj) != found]
     gone = sorted(old.keys() - new.keys())
     count, digest = _summary(new)
@@ -138,13 +139,15 @@ async def read_held(settings: Settings, topic: str) -> Held:
         async for message in reader.to_the_end():
             held.end = max(held.end, message.offset + 1)
             try:
-                record = registry_wire.decode(message.value or b"")
-            except (msgspec.DecodeError, UnicodeDecodeError):
+                record = registry_wire.decode(message.value)
+            except UntrustedError:
                 continue  # readers leave it out too
             if isinstance(record, RegistryVersion):
                 held.closing = record
-            else:
+            elif record.establishments:
                 held.entries[record.cnpj] = record.establishments
+            else:
+                held.entries.pop(record.cnpj, None)
     return held
 
 

@@ -12,7 +12,9 @@ from aiokafka.structs import ConsumerRecord
 from stream_validator.records import Alert
 from stream_validator.settings import Settings
 from stream_validator.stream.tools.clients import Reading, look_at, quiet, reading
+from stream_validator.stream.tools.consume import MAX_REVISION
 from stream_validator.stream.topics import Topics
+from stream_validator.stream.untrusted import UntrustedError, decode
 
 #: Alerts whose last revision is remembered, so that what comes again is not shown again.
 _REMEMBERED: Final = 200_000
@@ -103,8 +105,11 @@ class Tail:
         found = []
         for record in records:
             try:
-                alert = _DECODE.decode(record.value or b"")
-            except msgspec.DecodeError:
+                alert = decode(_DECODE, record.value)
+            except UntrustedError:
+                self.unreadable += 1
+                continue
+            if not 0 <= alert.revision <= MAX_REVISION:
                 self.unreadable += 1
                 continue
             if alert.revision <= self._revisions.get(alert.alert_id, 0):

@@ -1,0 +1,125 @@
+"""The local store of a table: one RocksDB for each partition. A damaged one is recovered instead of tried again.
+
+The changelog has all that is in it. So a database that RocksDB cannot open or read is moved aside, beside its own
+folder, and the recovery that follows finds an empty one. What is found to be damaged while the worker runs ends it: the
+stages would take the failure for one of the message that is being folded.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import faust
+import structlog
+from faust.stores.rocksdb import Store
+
+#: Calls with what is wrong, for a person; does not return.
+Broken = Callable[[str], NoReturn]
+
+#: What RocksDB says of files that are not what it wrote, are gone, or cannot be read. A lock that another process
+#: holds, a disk that is full and a right that is lacking are no damage: to move the database would not help.
+_DAMAGE: Final = ("Corruption: ", "No such file or directory", "Input/output error")
+
+
+def is_damage(error: Exception) -> bool:
+    """True when ``error`` of RocksDB says that its files are damaged."""
+    return any(words in str(error) for words in _DAMAGE)
+
+
+def move_aside(database: Path) -> Path:
+    """Move ``database`` out of the way, in the place of one that was moved before. Where it is now; raises OSError."""
+    aside = database.with_name(f"{database.name}.damaged")
+    if database.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        database.rename(aside)
+    return aside
+
+
+class GuardedDatabase:
+    """RocksDB of one partition. Any failure to read or write it is told to ``broken``, damage also moved aside."""
+
+    def __init__(self, database: Any, path: Path, broken: Broken) -> None:
+        self._database = database
+        self._path = path
+        self._broken = broken
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of ``key``, None when there is none."""
+        try:
+            found: bytes | None = self._database.get(key)
+        except Exception as error:
+            self._fail(error)
+        return found
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Store one value."""
+        try:
+            self._database.put(key, value)
+        except Exception as error:
+            self._fail(error)
+
+    def write(self, batch: Any) -> None:
+        """Store a batch."""
+        try:
+            self._database.write(batch)
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> NoReturn:
+        told = f"{self._path}: {error}"
+        if is_damage(error):
+            try:
+                told += f"; moved to {move_aside(self._path).name}, the next start recovers it from the changelog"
+            except OSError as why:
+                told += f"; cannot be moved aside: {why}"
+        self._broken(told)
+
+
+class HealingStore(Store):
+    """Faust's store, with such databases."""
+
+    def __init__(self, *given: Any, broken: Broken, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._broken = broken
+
+    def _open_for_partition(self, partition: int) -> Any:
+        path = self.partition_path(partition)
+        try:
+            database = super()._open_for_partition(partition)
+        except Exception as error:
+            if not is_damage(error):
+                raise
+            structlog.get_logger("ledger").error(
+                "the state of a partition is damaged: moved aside, and recovered from the changelog",
+                partition=partition,
+                why=str(error),
+                moved_to=str(move_aside(path)),
+            )
+            database = super()._open_for_partition(partition)
+        return GuardedDatabase(database, path, self._broken)
+
+
+class HealingTable(faust.Table[bytes, bytes]):
+    """Faust's table on such a store."""
+
+    def __init__(self, *given: Any, broken: Broken, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._broken = broken
+
+    def _new_store_by_url(self, url: Any) -> Any:
+        return HealingStore(
+            url,
+            self.app,
+            self,
+            table_name=self.name,
+            key_type=self.key_type,
+            value_type=self.value_type,
+            key_serializer=self.key_serializer,
+            value_serializer=self.value_serializer,
+            options=self.options,
+            loop=self.loop,
+            broken=self._broken,
+        )
