@@ -218,7 +218,7 @@ def parse_lines(lines: Iterable[bytes]) -> Iterator[Header | Establishment]:
                 yield _DECODE_HEADER.decode(text).registry
             else:
                 yield check(_DECODE_LINE.decode(text), number)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise RegistryLineError(number, "json", str(error)) from error
 
 

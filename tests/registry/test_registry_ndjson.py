@@ -171,6 +171,7 @@ def test_order_and_decimals_on_the_way_out(tmp_path: Path) -> None:
     ("lines", "number", "why"),
     [
         ([GOOD, b"{"], 2, "json"),
+        ([GOOD, b'{"x":' + b"[" * 5000], 2, "json"),
         ([b"\xff\xfe{}"], 1, "json"),
         ([GOOD, b'{"cnpj": 5, "role": "reseller"}'], 2, "json"),
         ([GOOD, GOOD.replace(b"reseller", b"retailer")], 2, "json"),
