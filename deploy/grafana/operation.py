@@ -28,16 +28,18 @@ _STATE: Final = Row(
         Panel(
             "stat",
             "Workers no ar",
-            "Processos que o Prometheus alcança.",
-            [Query('sum(up{job=~"$job",instance=~"$instance"})')],
+            "Processos que o Prometheus alcança. Vermelho: nenhum.",
+            [Query('sum(up{job=~"$job",instance=~"$instance"}) or vector(0)')],
             width=4,
             height=5,
+            least=1,
         ),
         Panel(
             "stat",
             "Não prontos",
-            "Processos no ar que não respondem 200 em `/readyz`: sem cadastro, sem partições ou recuperando estado.",
-            [Query(f"count({_M}ready{{{_ALL}}} == 0) or vector(0)")],
+            "Processos no ar que não respondem 200 em `/readyz`: sem cadastro, sem partições ou recuperando estado. "
+            "Sem valor: nenhum processo no ar.",
+            [Query(f"sum(1 - {_M}ready{{{_ALL}}})")],
             width=4,
             height=5,
             limits=(1, 2),
@@ -54,8 +56,13 @@ _STATE: Final = Row(
         Panel(
             "stat",
             "Atraso total",
-            "Mensagens à espera nas partições de todos os workers.",
-            [Query(f"{_sum('consumer_lag_messages')} or vector(0)")],
+            "Mensagens à espera nas partições de todos os workers, segundo o cluster. Sem valor: ninguém o alcança.",
+            [
+                Query(
+                    f"sum({_M}consumer_lag_messages{{{_ALL}}} and on (job, instance) "
+                    f"(time() - {_M}lag_checked_timestamp_seconds{{{_ALL}}} < 120))"
+                )
+            ],
             width=4,
             height=5,
             limits=(10_000, 100_000),
@@ -78,6 +85,16 @@ _STATE: Final = Row(
             width=4,
             height=5,
             limits=(35 * 86_400, 65 * 86_400),
+        ),
+        Panel(
+            "table",
+            "Alertas disparados",
+            "Alertas do Prometheus que disparam agora, de todas as origens. O que fazer: o runbook, pelo nome.",
+            [Query('sort_desc(ALERTS{alertstate="firing"})')],
+            width=24,
+            height=6,
+            empty="Nenhum alerta dispara",
+            hidden=("Value", "__name__", "alertstate"),
         ),
     ],
 )

@@ -44,6 +44,8 @@ with warnings.catch_warnings():
 #: Chosen by the variable ``datasource``; the provisioned one has the uid ``prometheus``.
 SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 WIDTH: Final = 24
+#: Grafana's own unit of mass would show tonnes as Mg: figures are to be compared with those of ``summary.json``.
+KILOGRAMS: Final = "suffix:kg"
 
 Kind: TypeAlias = Literal["stat", "series", "stacked", "bars", "table", "heat"]
 
@@ -56,17 +58,22 @@ class Query(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """One panel. ``unit`` is one of Grafana's; ``limits`` are where it turns yellow and red."""
+    """One panel. ``unit`` is one of Grafana's: ``locale`` shows a number whole, never as thousands or millions.
+
+    ``limits`` are where it turns yellow and red; below ``least`` it is red; ``empty`` is shown where nothing is found.
+    """
 
     kind: Kind
     title: str
     description: str
     queries: Sequence[Query]
-    unit: str = "short"
+    unit: str = "locale"
     width: int = 12
     height: int = 8
     decimals: int | None = None
     limits: tuple[float, float] | None = None
+    least: float | None = None
+    empty: str = ""
     hidden: Sequence[str] = ()
 
 
@@ -114,10 +121,12 @@ def _targets(panel: Panel, builder: Any) -> None:
         builder.with_target(target)
 
 
-def _limits(limits: tuple[float, float] | None) -> dashboard.ThresholdsConfig:
-    steps = [Threshold(value=None, color="green")]
-    if limits is not None:
-        steps += [Threshold(value=limits[0], color="yellow"), Threshold(value=limits[1], color="red")]
+def _limits(panel: Panel) -> dashboard.ThresholdsConfig:
+    steps = [Threshold(value=None, color="green" if panel.least is None else "red")]
+    if panel.least is not None:
+        steps.append(Threshold(value=panel.least, color="green"))
+    if panel.limits is not None:
+        steps += [Threshold(value=panel.limits[0], color="yellow"), Threshold(value=panel.limits[1], color="red")]
     return dashboard.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(steps)
 
 
@@ -150,7 +159,9 @@ def _panel(panel: Panel, number: int) -> Any:
     builder.id(number).title(panel.title).description(panel.description).datasource(SOURCE)
     builder.span(panel.width).height(panel.height)
     if panel.kind != "heat":
-        builder.unit(panel.unit).thresholds(_limits(panel.limits))
+        builder.unit(panel.unit).thresholds(_limits(panel))
+        if panel.empty:
+            builder.no_value(panel.empty)
         if panel.decimals is not None:
             builder.decimals(panel.decimals)
     _targets(panel, builder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from deploy.grafana.panels import Board, Panel, Query, Row, Variable
+from deploy.grafana.panels import KILOGRAMS, Board, Panel, Query, Row, Variable
 from deploy.grafana.promql import matchers, total
 
 _M: Final = "stream_validator_"
@@ -116,7 +116,7 @@ _FOUND: Final = Row(
             "Gás em vendas com violação",
             "`kg_in_violation` do resumo.",
             [Query(_last("sold_violating_kilograms_total"))],
-            unit="masskg",
+            unit=KILOGRAMS,
             width=4,
             height=5,
         ),
@@ -125,7 +125,7 @@ _FOUND: Final = Row(
             "Gás vendido",
             "Em todas as vendas: `kg` do resumo.",
             [Query(_last("sold_kilograms_total"))],
-            unit="masskg",
+            unit=KILOGRAMS,
             width=4,
             height=5,
         ),
@@ -176,7 +176,7 @@ _FOUND: Final = Row(
             "Gás em violação, por regra",
             "Quilogramas nas notas com violação: `kg_by_rule` do resumo.",
             [Query(f"sort_desc({_last('violation_kilograms_total', 'rule')} > 0)", "{{rule}}")],
-            unit="masskg",
+            unit=KILOGRAMS,
             width=8,
             height=10,
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from deploy.grafana.panels import Board, Panel, Query, Row, Variable
+from deploy.grafana.panels import KILOGRAMS, Board, Panel, Query, Row, Variable
 from deploy.grafana.promql import matchers, total
 
 _M: Final = "stream_validator_"
@@ -97,7 +97,7 @@ _SUMMARY: Final = Row(
             "Gás em vendas com violação",
             "Quilogramas de GLP em recipientes nas vendas que violam ao menos uma regra do comércio.",
             [Query(_places("sold_violating_kilograms", _PERIOD))],
-            unit="masskg",
+            unit=KILOGRAMS,
             width=4,
             height=5,
         ),
@@ -176,7 +176,7 @@ _UFS: Final = Row(
             "Gás em vendas com violação, por UF",
             "Quilogramas de GLP nas vendas que violam ao menos uma regra do comércio.",
             [Query(f"sort_desc({_places('sold_violating_kilograms', _PERIOD, by='uf')} > 0)", "{{uf}}")],
-            unit="masskg",
+            unit=KILOGRAMS,
             width=8,
             height=12,
         ),
@@ -203,7 +203,7 @@ _GAS: Final = Row(
                 Query(f"3600 * {_places('sold_kilograms', _NOW)}", "vendido"),
                 Query(f"3600 * {_places('sold_violating_kilograms', _NOW)}", "em violação"),
             ],
-            unit="masskg",
+            unit=KILOGRAMS,
             width=8,
             height=10,
         ),
@@ -212,7 +212,7 @@ _GAS: Final = Row(
             "Gás em violação, por regra",
             "Quilogramas nas notas que violam a regra. Uma nota que viola duas regras entra nas duas. Todas as UFs.",
             [Query(f"sort_desc({_kilograms('violation')} > 0)", "{{rule}}")],
-            unit="masskg",
+            unit=KILOGRAMS,
             width=8,
             height=10,
         ),

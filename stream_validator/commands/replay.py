@@ -23,6 +23,7 @@ from stream_validator.commands.observing import (
     MetricsWaitOption,
     observing,
 )
+from stream_validator.commands.observing import metrics_file as metrics_file_of
 from stream_validator.commands.options import (
     AnchorsOption,
     AsKnownOption,
@@ -272,7 +273,8 @@ def replay(
         checkpoint_seconds=float(number("--checkpoint", checkpoint, 0, 3600)),
         after=tuple(after),
     )
-    watched = partial(observing, metrics_port, metrics_host, metrics_wait, metrics_file)
+    file = metrics_file_of(metrics_file, [*map(Path, given), config.registry], out)
+    watched = partial(observing, metrics_port, metrics_host, metrics_wait, file)
     raise typer.Exit(_exit_code(_run(plan, says, watched), fail_on))
 
 

@@ -27,7 +27,7 @@ _XML = "{http://www.w3.org/XML/1998/namespace}"
 #: Packages in packages in packages: beyond this the inner one is refused.
 MAX_NESTING = 4
 #: Parts of an invoice (infNFe), its items above all: a layout has 990 of them and some 30 parts besides.
-MAX_PARTS = 2_000
+MAX_PARTS = 4_000
 #: Attributes, and namespaces in scope, of the elements that a signature is checked over.
 MAX_NAMES = 64
 

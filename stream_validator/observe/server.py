@@ -5,11 +5,13 @@ Served by threads of its own, so that a busy event loop does not look dead. Of a
 
 from __future__ import annotations
 
+import io
 import socket
 import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
@@ -24,14 +26,50 @@ if TYPE_CHECKING:
 #: Says what is wrong, None when nothing is. Called from the server's threads.
 Check: TypeAlias = Callable[[], "str | None"]
 
-#: Seconds for a client to say what it wants, and to take the answer.
+#: Seconds for a client to say what it wants and to take the answer, in all; and clients at once.
 _PATIENCE: Final = 10.0
+_MOST_CLIENTS: Final = 16
+#: Seconds before the next try to take a connection that could not be taken.
+_PAUSE: Final = 0.2
 _POLL: Final = 0.05
 _TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store")]
 
 
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        self._open: dict[socket.socket, None] = {}
+        super().__init__(*given, **more)
+
+    def get_request(self) -> Any:
+        """Take a connection. Where none can be had (no descriptor is left), not at once again."""
+        try:
+            return super().get_request()
+        except OSError:
+            time.sleep(_PAUSE)
+            raise
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own. Of more than :data:`_MOST_CLIENTS` at once the oldest goes."""
+        too_many = len(self._open) - _MOST_CLIENTS + 1
+        for oldest in list(self._open)[: max(0, too_many)]:
+            self._open.pop(oldest, None)
+            _hang_up(oldest)
+        self._open[request] = None
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, for :data:`_PATIENCE` seconds at most, however slowly the client speaks."""
+        deadline = threading.Timer(_PATIENCE, _hang_up, (request,))
+        deadline.daemon = True
+        deadline.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            deadline.cancel()
+            self._open.pop(request, None)
 
     def server_bind(self) -> None:
         """Bind without looking up the machine's own name, which can take seconds."""
@@ -47,6 +85,11 @@ class _Server6(_Server):
     address_family = socket.AF_INET6
 
 
+def _hang_up(request: socket.socket) -> None:
+    with suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
+
+
 class _Handler(WSGIRequestHandler):
     timeout = _PATIENCE
 
@@ -56,6 +99,10 @@ class _Handler(WSGIRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """A scrape is no news."""
+
+    def get_stderr(self) -> Any:
+        """Where the server would write tracebacks: of a client's oddities nothing goes to the log."""
+        return io.StringIO()
 
 
 class Exporter:
@@ -147,9 +194,15 @@ class Exporter:
         return [f"{wrong or 'ok'}\n".encode()]
 
     def _scrape(self, environment: WSGIEnvironment, start_response: StartResponse) -> Iterator[bytes]:
-        begun, self._asked = time.monotonic(), True
+        begun = time.monotonic()
         told: list[Any] = []
-        body = b"".join(self._metrics(environment | {"REQUEST_METHOD": "GET"}, lambda *given: told.extend(given)))
+        try:
+            body = b"".join(self._metrics(environment | {"REQUEST_METHOD": "GET"}, lambda *given: told.extend(given)))
+        except Exception as error:  # what a client may ask for, the library does not always understand
+            start_response("406 Not Acceptable", list(_TEXT))
+            yield f"{type(error).__name__}\n".encode()
+            return
+        self._asked = self._asked or environment["REQUEST_METHOD"] == "GET"
         start_response(told[0], [*told[1], ("Content-Length", str(len(body)))])
         if environment["REQUEST_METHOD"] == "GET":
             yield body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 
 from prometheus_client import write_to_textfile
@@ -28,11 +29,13 @@ class ReplayMetrics(Observer):
     """Feeds ``metrics``. ``file``: also written there, for node_exporter's textfile collector.
 
     An interrupted replay that goes on begins with the counts of its earlier runs, so that it ends with all of them.
+    ``begun`` is called when they are there, before anything more is counted.
     """
 
-    def __init__(self, metrics: Metrics, file: Path | None = None) -> None:
+    def __init__(self, metrics: Metrics, file: Path | None = None, begun: Callable[[], object] = lambda: None) -> None:
         self._metrics = metrics
         self._file = file
+        self._begun = begun
         self._deaths = 0
         self._state("judging")
 
@@ -55,6 +58,7 @@ class ReplayMetrics(Observer):
             metrics.add("documents", "", "repeated", "", by=again)
         metrics.ready_when(lambda: None)
         self.write()
+        self._begun()
 
     def counted(self, chunk: Chunk, statistics: Statistics, repeated: Statistics) -> None:
         """See :class:`~stream_validator.replay.observer.Observer`."""

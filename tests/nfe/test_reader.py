@@ -84,7 +84,7 @@ def test_what_a_file_holds(data: bytes, expected: list[str]) -> None:
         (b"<NFe/>", "no_key"),
         (b"<nfeProc><NFe/></nfeProc>", "no_key"),
         (b"<procEventoNFe><evento/></procEventoNFe>", "no_key"),
-        (b"<NFe><infNFe>" + b"<det/>" * 2001 + b"</infNFe></NFe>", "too_large"),
+        (b"<NFe><infNFe>" + b"<det/>" * 4001 + b"</infNFe></NFe>", "too_large"),
         (b"<NFe><infNFe " + b" ".join(b'a%d="1"' % n for n in range(70)) + b"/></NFe>", "too_large"),
         (b"<NFe " + b" ".join(b'xmlns:a%d="urn:%d"' % (n, n) for n in range(70)) + b"><infNFe/></NFe>", "too_large"),
         (gzip.compress(DOCUMENT)[:-20], "bad_compression"),

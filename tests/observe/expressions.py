@@ -17,12 +17,13 @@ DASHBOARDS = ROOT / "deploy/grafana/dashboards"
 RULES = ROOT / "deploy/prometheus/rules.yml"
 #: Series that are there without the product: Prometheus's own, and the process's.
 FOREIGN = {
+    "ALERTS": {"alertname", "alertstate"},
     "up": {"job", "instance"},
     "process_cpu_seconds_total": {"job", "instance"},
     "process_resident_memory_bytes": {"job", "instance"},
     "process_start_time_seconds": {"job", "instance"},
 }
-_SELECTOR = re.compile(r"\b((?:stream_validator|process)_\w+|up)\b(?:\{([^}]*)\})?")
+_SELECTOR = re.compile(r"\b((?:stream_validator|process)_\w+|up|ALERTS)\b(?:\{([^}]*)\})?")
 _MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)\s*(\"(?:[^\"\\]|\\.)*\"|'[^']*')")
 
 

@@ -19,6 +19,7 @@ WINDOW = "10m"
 #: Panels that rightly say nothing of a good run.
 MAY_BE_EMPTY = {
     "Partições com atraso",  # everything is worked off
+    "Alertas disparados",  # none is to be told of
     "Troca de cadastro",  # there was one, at the start
     "Rebalanceamento",
 }

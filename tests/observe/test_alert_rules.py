@@ -79,3 +79,34 @@ def test_an_alert_says_how_grave_it_is_and_what_it_means(rule: dict[str, Any]) -
     assert rule["labels"]["severity"] in ("critical", "warning", "info")
     assert len(rule["annotations"]["summary"]) > 10
     assert len(rule["annotations"]["description"]) > 30
+
+
+def _yaml(path: Path) -> Any:
+    return yaml.safe_load(path.read_text("utf-8"))
+
+
+def test_the_jobs_that_rules_ask_for_are_scraped() -> None:
+    jobs = {one["job_name"] for one in _yaml(PROMETHEUS / "prometheus.yml")["scrape_configs"]}
+    asked = {job for rule in alerts() for job in re.findall(r'job="(\w+)"', rule["expr"])}
+    assert asked
+    assert asked <= jobs
+
+
+@pytest.mark.parametrize("page", ["docs/observability.md", "docs/observability.pt-BR.md"])
+def test_the_example_without_compose_names_the_same_jobs(
+    page: str, tmp_path: Path, require_component: RequireComponent
+) -> None:
+    require_component("promtool")
+    (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    (tmp_path / "prometheus.yml").write_text(example, "utf-8")
+    (tmp_path / "rules.yml").write_bytes((PROMETHEUS / "rules.yml").read_bytes())
+    done = _promtool("check", "config", tmp_path / "prometheus.yml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [one["job_name"] for one in yaml.safe_load(example)["scrape_configs"]] == ["worker", "replay"]
+
+
+def test_the_machine_that_the_example_of_replays_names_is_known_to_prometheus() -> None:
+    (example,) = _yaml(PROMETHEUS / "replays/local.yml.example")
+    hosts = {target.partition(":")[0] for target in example["targets"]}
+    service = _yaml(ROOT / "docker-compose.yml")["services"]["prometheus"]
+    assert hosts <= {name.partition(":")[0] for name in service["extra_hosts"]}

@@ -134,6 +134,26 @@ def test_a_counter_is_never_shown_raw_where_processes_start_anew() -> None:
             assert not re.search(rf"(?<![\w(]){metric}\b", one.expr), f"{one.title}: {metric}"
 
 
+def test_nothing_running_is_not_shown_as_good() -> None:
+    """In the first row only the number of workers may be a zero that was made up, and it is red."""
+    state = [panel for panel in panels(boards()["operacao"]) if panel["gridPos"]["y"] < 12]
+    made_up = [panel for panel in state if any("vector(" in target["expr"] for target in panel["targets"])]
+    assert [panel["title"] for panel in made_up] == ["Workers no ar"]
+    steps = made_up[0]["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    assert [(step.get("value"), step["color"]) for step in steps] == [(None, "red"), (1, "green")]
+    assert any("ALERTS{" in target["expr"] for panel in state for target in panel["targets"])
+
+
+def test_figures_are_shown_whole() -> None:
+    """No unit that makes thousands, millions or tonnes of what is to be compared with a summary."""
+    for name, board in boards().items():
+        for panel in panels(board):
+            unit = panel["fieldConfig"]["defaults"].get("unit") if panel["type"] != "heatmap" else None
+            assert unit not in ("short", "masskg", "none"), f"{name}: {panel['title']}"
+            if "kilograms" in panel["targets"][0]["expr"] and unit != "percentunit":
+                assert unit == "suffix:kg", f"{name}: {panel['title']}"
+
+
 def _provisioned(path: str) -> Any:
     return yaml.safe_load((ROOT / "deploy/grafana/provisioning" / path).read_text("utf-8"))
 

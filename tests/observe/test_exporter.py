@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import gzip
 import http.client
 import socket
@@ -14,6 +15,7 @@ import pytest
 from stream_validator.errors import UsageError
 from stream_validator.law import catalogue as law
 from stream_validator.metrics import Metrics
+from stream_validator.observe import server
 from stream_validator.observe.server import Exporter
 from tests.observe.samples import Samples
 
@@ -144,6 +146,39 @@ def test_nobody_answers_after_the_end(metrics: Metrics) -> None:
         port = running.port
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(f"http://{HOST}:{port}/healthz", timeout=5)
+
+
+@pytest.mark.parametrize("accept", ["application/openmetrics-text; version=a.b", "\x00", "a" * 5000])
+def test_what_a_client_may_ask_for_is_not_in_the_log(
+    exporter: Exporter, capfd: pytest.CaptureFixture[str], accept: str
+) -> None:
+    status, _, _ = ask(exporter, "/metrics", Accept=accept)
+    assert status in (200, 400, 406)
+    assert ask(exporter, "/metrics")[0] == 200
+    assert capfd.readouterr() == ("", "")
+
+
+def test_clients_that_say_nothing_or_little_keep_nobody_out(
+    exporter: Exporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_PATIENCE", 1.0)
+    before = threading.active_count()
+    idle = [socket.create_connection((HOST, exporter.port), 5) for _ in range(60)]
+    try:
+        time.sleep(0.3)
+        assert threading.active_count() - before <= 2 * server._MOST_CLIENTS, "a thread and its deadline each"
+        # One byte now and then is no request: the patience is with all of it.
+        slow = idle[0]
+        begun = time.monotonic()
+        with contextlib.suppress(OSError):
+            while time.monotonic() - begun < 5:
+                slow.sendall(b"G")
+                time.sleep(0.1)
+        assert time.monotonic() - begun < 3
+        assert ask(exporter, "/healthz")[0] == 200
+    finally:
+        for one in idle:
+            one.close()
 
 
 def test_the_beginning_waits_for_a_first_scrape(exporter: Exporter) -> None:

@@ -177,14 +177,29 @@ def test_a_resumed_replay_ends_with_all_figures(tmp_path: Path) -> None:
     [
         (["--metrics-port", "x"], "--metrics-port x: a whole number"),
         (["--metrics-port", "70000"], "--metrics-port 70000: a whole number from 0 to 65535"),
-        (["--metrics-file", "/nowhere/at/all.prom"], "--metrics-file /nowhere/at/all.prom: No such file or directory"),
+        (["--metrics-file", "/nowhere/at/all.prom"], "--metrics-file /nowhere/at/all.prom: its folder is not there"),
+        (["--metrics-file", "-"], "--metrics-file -: this is no regular file"),
+        (["--metrics-file", "/dev/null"], "--metrics-file /dev/null: this is no regular file"),
+        (["--metrics-file", "LINK"], "this is no regular file"),
+        (["--metrics-file", "ARCHIVE"], "which this replay reads or writes"),
+        (["--metrics-file", "REGISTER"], "which this replay reads or writes"),
+        (["--metrics-file", "OUT/summary.json"], "its folder is not there"),
+        (["--metrics-wait", "30"], "--metrics-wait needs --metrics-port"),
         (["--metrics-port", "TAKEN"], "Address already in use"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, more: list[str], told: str) -> None:
+    (tmp_path / "link.prom").symlink_to(tmp_path / "elsewhere")
     with socket.create_server(("127.0.0.1", 0)) as server:
-        arguments = [str(server.getsockname()[1]) if one == "TAKEN" else one for one in more]
-        done = replay(tmp_path / "out", *arguments)
+        words = {
+            "TAKEN": str(server.getsockname()[1]),
+            "LINK": str(tmp_path / "link.prom"),
+            "ARCHIVE": str(WORLD / "archive.zip"),
+            "REGISTER": str(WORLD / "registry.ndjson"),
+            "OUT/summary.json": str(tmp_path / "out/summary.json"),
+        }
+        done = replay(tmp_path / "out", *(words.get(one, one) for one in more))
+    assert not (tmp_path / "out").exists() or "--metrics-port" in more
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr

@@ -18,6 +18,7 @@ from stream_validator.stream.pipeline.recovery_fix import mend, mended
 
 #: Seconds between heartbeats: by them a worker learns that another has come or gone.
 _HEARTBEAT: Final = 1.0
+_NEVER: Final = 10.0**9
 #: Messages taken from the fetcher at once. 500 gave the same throughput as all.
 _POLL: Final = 100
 
@@ -45,6 +46,8 @@ def faust_settings(settings: Settings) -> dict[str, Any]:
         "stream_wait_empty": False,
         # By default 2.8 s: what a killed worker does again.
         "broker_commit_interval": settings.commit_interval,
+        # By default 300 s, after which Faust takes a quiet night for a livelock. The watchdog asks the cluster instead.
+        "broker_commit_livelock_soft_timeout": _NEVER,
         # By default 60 s: so long the partitions of a killed worker are nobody's.
         "broker_session_timeout": settings.session_timeout,
         "broker_heartbeat_interval": _HEARTBEAT,

@@ -35,4 +35,9 @@ class BoundedConsumer(RewindingConsumer):
 
 def bound(app: faust.App, most_bytes: int) -> None:
     """Bound what waits in ``app``, before it has a consumer. It must have been mended first."""
-    app.transport.Consumer = type("Consumer", (BoundedConsumer,), {"most_bytes": most_bytes})  # type: ignore[misc]
+
+    class Bounded(BoundedConsumer):
+        """With the bound of this app."""
+
+    Bounded.most_bytes = most_bytes
+    app.transport.Consumer = Bounded  # type: ignore[misc]

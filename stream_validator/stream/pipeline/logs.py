@@ -17,7 +17,7 @@ from stream_validator.settings import Settings
 LIBRARIES: Final = (
     *("faust", "mode", "aiokafka", "kafka", "asyncio"),
     # Faust's own classes, derived from here, log under these names.
-    *("stream_validator.stream.pipeline.recovery_fix", "stream_validator.stream.pipeline.stores"),
+    *(f"stream_validator.stream.pipeline.{name}" for name in ("recovery_fix", "stores", "backlog")),
 )
 #: What Faust warns of in every start although it was asked for (topics are made by ``topics apply``).
 _ASKED_FOR: Final = ("Topic creation disabled",)

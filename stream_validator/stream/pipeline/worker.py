@@ -29,7 +29,7 @@ from stream_validator.stream.pipeline.assessing import Assessor, judge_config
 from stream_validator.stream.pipeline.checks import check_topics, own_folder
 from stream_validator.stream.pipeline.folding import Folder
 from stream_validator.stream.pipeline.gate import Gate, now
-from stream_validator.stream.pipeline.metrics import WorkerMetrics, exporter
+from stream_validator.stream.pipeline.metrics import STILL, WorkerMetrics, exporter
 from stream_validator.stream.pipeline.outputs import Outputs
 from stream_validator.stream.pipeline.register import Register
 from stream_validator.stream.pipeline.stats import Stats
@@ -93,6 +93,8 @@ class Worker:
         return 0.0 if self._gate is None else now() - self._gate.ticked
 
     def _why_not_ready(self) -> str | None:
+        if self._still() > STILL:
+            return "the event loop does not turn"
         if "assess" in self._stages and (why := self._observer.why_not_ready()) is not None:
             return why
         if not self._ready:
