@@ -157,12 +157,7 @@ class Exporter:
 
         Prometheus counts what a counter rises between two scrapes: what it rose before the first is in no rate.
         """
-        end = time.monotonic() + timeout
-        while not self._scraped and not stopping():
-            if time.monotonic() >= end:
-                return False
-            time.sleep(_POLL)
-        return bool(self._scraped)
+        return self._until(lambda: self._scraped > 0, timeout, stopping)
 
     def wait_for_scrape(self, timeout: float, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Wait until what is there now was scraped, if anybody ever scraped. False when nobody did in time.
@@ -172,11 +167,16 @@ class Exporter:
         if not self._asked:
             return False
         begun = time.monotonic()
-        while self._scraped < begun and not stopping():
-            if time.monotonic() - begun > timeout:
+        return self._until(lambda: self._scraped >= begun, timeout, stopping)
+
+    @staticmethod
+    def _until(done: Callable[[], bool], timeout: float, stopping: Callable[[], bool]) -> bool:
+        end = time.monotonic() + timeout
+        while not done() and not stopping():
+            if time.monotonic() >= end:
                 return False
             time.sleep(_POLL)
-        return self._scraped >= begun
+        return done()
 
     def _answer(self, environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path, method = environment["PATH_INFO"], environment["REQUEST_METHOD"]

@@ -1,16 +1,26 @@
-"""Long tests of the pipeline are run only when they are asked for: ``pytest -m soak``."""
+"""What tests of the operators' tools begin with: topics on the broker, and somebody at a command line."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.kafka.fixtures import Kafka
+from tests.stream.operators import Operator
+from tests.stream.pipeline import CASES, Pipeline
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "soak: takes minutes; run only with -m soak")
+REGISTRY = CASES / "world" / "registry.ndjson"
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "soak" not in str(config.getoption("-m")):
-        for item in items:
-            if "soak" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="takes minutes: -m soak"))
+@pytest.fixture
+def pipeline(kafka: Kafka, tmp_path: Path) -> Pipeline:
+    """Topics, no worker."""
+    with Pipeline(kafka, tmp_path, REGISTRY) as found:
+        return found
+
+
+@pytest.fixture
+def operator(kafka: Kafka) -> Operator:
+    """Who judges by the same register, where a command judges."""
+    return Operator(kafka.environment(registry=str(REGISTRY)))

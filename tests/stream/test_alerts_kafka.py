@@ -25,18 +25,6 @@ from tests.stream.stream_messages import send_raw
 _DECODE = msgspec.json.Decoder(Alert)
 
 
-@pytest.fixture
-def pipeline(kafka: Kafka, tmp_path: Path) -> Pipeline:
-    """Topics, no worker."""
-    with Pipeline(kafka, tmp_path, CASES / "world" / "registry.ndjson") as found:
-        return found
-
-
-@pytest.fixture
-def operator(kafka: Kafka) -> Operator:
-    return Operator(kafka.environment())
-
-
 @pytest.fixture(scope="module")
 def alerts() -> list[Alert]:
     """The alerts of a whole world, as the pipeline would send them."""

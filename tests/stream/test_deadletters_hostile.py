@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 
 import pytest
 from aiokafka.structs import ConsumerRecord
@@ -17,10 +16,9 @@ from stream_validator.stream.tools.trial import Returning
 from stream_validator.stream.topics import Topics
 from tests.kafka.fixtures import Kafka
 from tests.stream.operators import Operator
-from tests.stream.pipeline import CASES, Pipeline
+from tests.stream.pipeline import Pipeline
 from tests.stream.stream_messages import send_raw
 
-REGISTRY = CASES / "world" / "registry.ndjson"
 #: The year 0 in milliseconds since 1970: brokers take it.
 BEFORE_ALL = -62135596800001000
 
@@ -29,18 +27,6 @@ BEFORE_ALL = -62135596800001000
 def kafka(apache_kafka: Kafka) -> Kafka:
     """Redriving needs transactions."""
     return apache_kafka
-
-
-@pytest.fixture
-def pipeline(kafka: Kafka, tmp_path: Path) -> Pipeline:
-    """Topics, no worker."""
-    with Pipeline(kafka, tmp_path, REGISTRY) as found:
-        return found
-
-
-@pytest.fixture
-def operator(kafka: Kafka) -> Operator:
-    return Operator(kafka.environment(registry=str(REGISTRY)))
 
 
 def letter(topics: Topics, key: bytes | None, value: bytes, source: str | None = None) -> Output:

@@ -41,18 +41,6 @@ def kafka(apache_kafka: Kafka) -> Kafka:
     return apache_kafka
 
 
-@pytest.fixture
-def pipeline(kafka: Kafka, tmp_path: Path) -> Pipeline:
-    """Topics, no worker."""
-    with Pipeline(kafka, tmp_path, REGISTRY) as found:
-        return found
-
-
-@pytest.fixture
-def operator(kafka: Kafka) -> Operator:
-    return Operator(kafka.environment(registry=str(REGISTRY)))
-
-
 @pytest.fixture(scope="module")
 def good() -> bytes:
     """A document that any worker can judge."""

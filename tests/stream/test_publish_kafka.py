@@ -10,8 +10,6 @@ import zipfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
-import pytest
-
 from stream_validator.stream import lots
 from stream_validator.stream.tools.keys import message_key
 from tests.kafka.broker import free_ports
@@ -21,18 +19,6 @@ from tests.stream.pipeline import CASES, Pipeline, Record, archive, until
 
 WORLD = CASES / "world" / "archive.zip"
 PARTIAL = CASES / "world-partial" / "archive.zip"
-
-
-@pytest.fixture
-def pipeline(kafka: Kafka, tmp_path: Path) -> Pipeline:
-    """Topics, no worker."""
-    with Pipeline(kafka, tmp_path, CASES / "world" / "registry.ndjson") as found:
-        return found
-
-
-@pytest.fixture
-def operator(kafka: Kafka) -> Operator:
-    return Operator(kafka.environment())
 
 
 def sent(pipeline: Pipeline) -> list[Record]:
