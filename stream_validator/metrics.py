@@ -61,6 +61,9 @@ class Metrics(Collector):
         self._numbers: dict[str, dict[Values, float]] = {name: {} for name in self._families}
         self._counts: dict[str, dict[Values, list[int]]] = {name: {} for name in self._families}
         self._why_not_ready: Callable[[], str | None] = lambda: "starting"
+        #: False: counters are not shown yet. One that is seen at zero and then at its old figure would count it anew.
+        self.counting = True
+        self._asked: dict[str, Callable[[], float]] = {"ready": lambda: 0 if self.why_not_ready() else 1}
         #: What a file holds: ours alone.
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -97,6 +100,10 @@ class Metrics(Collector):
     def info(self, name: str, *labels: str) -> None:
         """Set the labels of an info metric: it is one series, those before are gone."""
         self.replace(name, {labels: 1})
+
+    def ask(self, name: str, value: Callable[[], float]) -> None:
+        """A gauge without labels that is asked for at each scrape, from the exporter's threads."""
+        self._asked[name] = value
 
     def now(self, name: str, *labels: str) -> None:
         """Set a gauge to the current time."""
@@ -210,8 +217,9 @@ class Metrics(Collector):
             if family.type == "counter" and name not in ("documents", "findings", "alerts"):
                 zero(name, *(values(one) for one in family.labels.values()))
         zero("documents", INVOICES, _TRADE, values("uf"))
-        for what in ("skipped", "filtered", "dead_letter"):
+        for what in ("filtered", "dead_letter"):
             zero("documents", ("other",), (what,), ("other",))
+        zero("documents", values("kind"), ("skipped",), ("other",))
         zero("documents", ("event",), ("event",), ("other",))
         zero("findings", values("rule"), sorted(FIRING), values("uf"))
         for transition in ("opened", "updated"):
@@ -230,12 +238,14 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The families of ``prometheus_client`` as of now."""
-        why_not = self.why_not_ready()
+        asked = {name: value() for name, value in self._asked.items()}
         with self._lock:
             numbers = {name: dict(values) for name, values in self._numbers.items()}
             counts = {name: dict(values) for name, values in self._counts.items()}
-        numbers["ready"] = {(): 0 if why_not else 1}
+        numbers |= {name: {(): value} for name, value in asked.items()}
         for name, family in self._families.items():
+            if family.type == "counter" and not self.counting:
+                continue
             yield _shown(family, sorted(numbers[name].items()), counts[name])
 
 

@@ -1,7 +1,8 @@
 """The settings of the live pipeline: the one reader of the environment. The replay and the core need none of them.
 
 Every variable is ``STREAM_VALIDATOR_`` and the name of the field in capitals; ``KAFKA_BOOTSTRAP_SERVERS`` is honoured
-too. Secrets are :class:`~pydantic.SecretStr`: no repr, no log line and no error message shows them.
+where the product's own is not set. Secrets are :class:`~pydantic.SecretStr`: no repr, no log line and no error message
+shows them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_vali
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from stream_validator.errors import UsageError
-from stream_validator.variables import OF_COMMANDS
+from stream_validator.variables import OF_COMMANDS, SERVERS
 
 PREFIX: Final = "STREAM_VALIDATOR_"
 #: Variables that belong to the test suite, not to the product.
@@ -27,6 +28,9 @@ FROM_TOPIC: Final = "topic"
 
 SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_SSL"]
 SaslMechanism: TypeAlias = Literal["SCRAM-SHA-512", "SCRAM-SHA-256"]
+#: An empty variable counts as not set; but who empties this one hardly wants every address of the machine.
+_NOT_EMPTY: Final = "STREAM_VALIDATOR_METRICS_HOST"
+_NO_HOST: Final = f"must be an address; 0.0.0.0 is every one of the machine, {PREFIX}METRICS_PORT=0 serves none"
 #: Names that Kafka takes for a topic or a group.
 _LEGAL = re.compile(r"[A-Za-z0-9._-]*\Z", re.ASCII)
 
@@ -54,10 +58,12 @@ class Settings(BaseSettings):
 
     bootstrap_servers: str = _setting(
         "kafka",
-        "Brokers to start from, `host:port` separated by commas.",
-        "Brokers de partida, `host:porta` separados por vírgulas.",
+        "Brokers to start from, `host:port` separated by commas. Where both variables are set the first one wins; when "
+        "they differ, whatever connects says so.",
+        "Brokers de partida, `host:porta` separados por vírgulas. Se ambas as variáveis estão definidas vale a "
+        "primeira; quando diferem, quem se conecta o diz.",
         "localhost:9092",
-        validation_alias=AliasChoices(f"{PREFIX}BOOTSTRAP_SERVERS", "KAFKA_BOOTSTRAP_SERVERS"),
+        validation_alias=AliasChoices(*SERVERS),
     )
     security_protocol: SecurityProtocol = _setting(
         "kafka",
@@ -271,8 +277,9 @@ class Settings(BaseSettings):
     )
     metrics_host: str = _setting(
         "observing",
-        "Address that serves metrics: by default every one of the machine (Prometheus is another).",
-        "Endereço que serve as métricas: por omissão todos os da máquina (o Prometheus é outra).",
+        "Address that serves metrics: by default every one of the machine (Prometheus is another). An empty one is "
+        "refused.",
+        "Endereço que serve as métricas: por omissão todos os da máquina (o Prometheus é outra). Vazio é recusado.",
         "0.0.0.0",  # noqa: S104
     )
     metrics_port: int = _setting(
@@ -301,6 +308,13 @@ class Settings(BaseSettings):
     def _legal_name(cls, value: str) -> str:
         if _LEGAL.match(value) is None:
             raise ValueError("may hold only letters, digits, '.', '_' and '-'")
+        return value
+
+    @field_validator("metrics_host")
+    @classmethod
+    def _host(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError(_NO_HOST)
         return value
 
     @field_validator("bootstrap_servers")
@@ -365,8 +379,7 @@ class Settings(BaseSettings):
 
 def variables(name: str) -> tuple[str, ...]:
     """The environment variables that set the field ``name``, the product's own first."""
-    own = PREFIX + name.upper()
-    return (own, "KAFKA_BOOTSTRAP_SERVERS") if name == "bootstrap_servers" else (own,)
+    return SERVERS if name == "bootstrap_servers" else (PREFIX + name.upper(),)
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
@@ -375,9 +388,12 @@ def load_settings(environment: Mapping[str, str] | None = None, **given: Any) ->
     Raises :class:`SettingsError`: one line that names every variable that is wrong, and no values. A variable with the
     product's prefix that is no setting is refused: a mistyped one would otherwise be ignored in silence.
     """
-    unknown = _unknown(os.environ if environment is None else environment)
-    if unknown:
-        raise SettingsError("; ".join(unknown))
+    found = os.environ if environment is None else environment
+    wrong = _unknown(found)
+    if found.get(_NOT_EMPTY) == "":
+        wrong.append(f"{_NOT_EMPTY}: {_NO_HOST}")
+    if wrong:
+        raise SettingsError("; ".join(wrong))
     try:
         return Settings(**given)
     except ValidationError as error:

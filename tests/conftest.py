@@ -49,6 +49,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Components(), "stream-validator-components")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share the files (pytest-xdist), those with a broker go first.
+
+    They take longest and mostly wait; what is short comes last, so that no process ends long before another.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        brokered = {item.path for item in items if "kafka_session" in getattr(item, "fixturenames", ())}
+        items.sort(key=lambda item: item.path not in brokered)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes that are no text are numbered: what a compressor made holds the time, and every process names it alike."""
+    return argname if isinstance(val, bytes) and not (val.isascii() and val.decode().isprintable()) else None
+
+
 def _version(program: str) -> str:
     """First word that looks like a number in what ``program --version`` prints, or an empty text."""
     done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False)

@@ -20,6 +20,8 @@ NOON = dt.datetime(2026, 11, 30, 12, tzinfo=BRASILIA)
         ("2026-11-30T14:00", dt.datetime(2026, 11, 30, 14, tzinfo=BRASILIA)),
         ("2026-11-30 14:00:05", dt.datetime(2026, 11, 30, 14, 0, 5, tzinfo=BRASILIA)),
         ("2026-11-30T14:00Z", dt.datetime(2026, 11, 30, 14, tzinfo=dt.UTC)),
+        ("2026-11-30T14:00-04:00", dt.datetime(2026, 11, 30, 18, tzinfo=dt.UTC)),
+        ("2h", NOON - dt.timedelta(hours=2)),
         ("90s", NOON - dt.timedelta(seconds=90)),
         ("7d", NOON - dt.timedelta(days=7)),
     ],
@@ -40,9 +42,10 @@ def test_no_moment(text: str) -> None:
 
 def test_a_moment_is_shown() -> None:
     milliseconds = round(NOON.timestamp() * 1000) + 5
-    assert shown(milliseconds) == "2026-11-30 12:00:00"
+    assert shown(milliseconds) == "2026-11-30 12:00:00-03:00"
+    assert moment("--since", shown(milliseconds)) == milliseconds - 5, "what is shown can be given"
     assert instant(milliseconds) == "2026-11-30T15:00:00.005+00:00"
-    assert shown(-1) == "1969-12-31 20:59:59"
+    assert shown(-1) == "1969-12-31 20:59:59-03:00"
 
 
 @pytest.mark.parametrize("milliseconds", [-62135596800001000, -62135596800000, 2**63 - 1, -(2**63)])

@@ -57,12 +57,7 @@ _STATE: Final = Row(
             "stat",
             "Atraso total",
             "Mensagens à espera nas partições de todos os workers, segundo o cluster. Sem valor: ninguém o alcança.",
-            [
-                Query(
-                    f"sum({_M}consumer_lag_messages{{{_ALL}}} and on (job, instance) "
-                    f"(time() - {_M}lag_checked_timestamp_seconds{{{_ALL}}} < 120))"
-                )
-            ],
+            [Query(f"sum({_M}consumer_lag_messages{{{_ALL}}})")],
             width=4,
             height=5,
             limits=(10_000, 100_000),
@@ -336,7 +331,7 @@ _PROCESS: Final = Row(
             "Processador",
             "Núcleos usados por processo.",
             [Query(f"rate(process_cpu_seconds_total{{{_ALL}}}{_NOW})", "{{instance}}")],
-            width=8,
+            width=6,
         ),
         Panel(
             "series",
@@ -344,7 +339,7 @@ _PROCESS: Final = Row(
             "Memória por processo.",
             [Query(f"process_resident_memory_bytes{{{_ALL}}}", "{{instance}}")],
             unit="bytes",
-            width=8,
+            width=6,
         ),
         Panel(
             "series",
@@ -352,7 +347,15 @@ _PROCESS: Final = Row(
             "Volta a zero quando o processo reinicia.",
             [Query(f"time() - process_start_time_seconds{{{_ALL}}}", "{{instance}}")],
             unit="s",
-            width=8,
+            width=6,
+        ),
+        Panel(
+            "series",
+            "Laço de eventos parado",
+            "Tempo desde a última volta do laço que lê e entrega. Acima de 30 s, `/healthz` responde 503.",
+            [Query(f"{_M}event_loop_still_seconds{{{_ALL}}}", "{{instance}}")],
+            unit="s",
+            width=6,
         ),
     ],
 )
@@ -363,7 +366,7 @@ BOARD: Final = Board(
     description="Saúde do fluxo: taxa, erros e duração por passo, atraso, cartas mortas, partições, cadastro.",
     variables=[
         Variable("job", "Origem", f"{_M}build_info", "Quem julga: `worker` é o fluxo ao vivo.", "worker"),
-        Variable("instance", "Processo", f"{_M}build_info", "Um processo, ou todos."),
+        Variable("instance", "Processo", f'{_M}build_info{{job=~"$job"}}', "Um processo, ou todos."),
     ],
     rows=[_STATE, _RED, _KAFKA, _REGISTER, _PROCESS],
     since="now-3h",

@@ -54,7 +54,7 @@ _PROGRESS: Final = Row(
             [
                 Query(
                     f"(sum by (instance) ({_M}replay_input_bytes{{{_ALL}}}) - sum by (instance) ({_DONE})) "
-                    f"/ (sum by (instance) (deriv({_DONE}[$__range])) > 0)",
+                    f"/ (sum by (instance) (deriv({_DONE}[2m])) > 0)",
                     "{{instance}}",
                 )
             ],
@@ -233,11 +233,11 @@ _MACHINE: Final = Row(
         Panel(
             "table",
             "Duração",
-            "Do início desta execução ao fim da gravação.",
+            "Do início desta execução ao fim da gravação. Vazio enquanto não termina.",
             [
                 Query(
-                    f"last_over_time({_M}replay_finished_timestamp_seconds{{{_ALL}}}[$__range]) "
-                    f"- last_over_time({_M}replay_started_timestamp_seconds{{{_ALL}}}[$__range])"
+                    f"(last_over_time({_M}replay_finished_timestamp_seconds{{{_ALL}}}[$__range]) "
+                    f"- last_over_time({_M}replay_started_timestamp_seconds{{{_ALL}}}[$__range])) >= 0"
                 )
             ],
             unit="s",
@@ -249,10 +249,11 @@ _MACHINE: Final = Row(
 BOARD: Final = Board(
     uid="stream-validator-replays",
     title="Replays",
-    description="Andamento e resultado dos replays de arquivos, servidos por `--metrics-port` ou `--metrics-file`.",
+    description="Andamento e resultado dos replays de arquivos, servidos por `--metrics-port` ou `--metrics-file`. "
+    "De vários replays que rodaram no mesmo endereço, mostra o último; os números sobem a cada ponto salvo (5 s).",
     variables=[
         Variable("job", "Origem", f"{_M}replay_state", "Como o Prometheus chama os replays."),
-        Variable("instance", "Replay", f"{_M}replay_state", "Um replay, ou todos."),
+        Variable("instance", "Replay", f'{_M}replay_state{{job=~"$job"}}', "O endereço de um replay, ou todos."),
     ],
     rows=[_PROGRESS, _FOUND, _MACHINE],
     since="now-24h",

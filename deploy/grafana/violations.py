@@ -378,7 +378,8 @@ _REST: Final = Row(
 BOARD: Final = Board(
     uid="stream-validator-violacoes",
     title="Violações",
-    description="Taxas de violação das regras do comércio de GLP em recipientes: por regra, UF, gás e tempo.",
+    description="Taxas de violação das regras do comércio de GLP em recipientes: por regra, UF, gás e tempo. "
+    "De um replay curto, que o Prometheus leu poucas vezes, os números daqui são estimativas: use o painel Replays.",
     variables=[
         Variable(
             "job",

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stream_validator.commands import live
-from stream_validator.commands.moments import shown
+from stream_validator.commands.moments import WHEN, moment, shown
 from stream_validator.commands.options import LangOption, choice, language, number
 from stream_validator.commands.texts import Says
 from stream_validator.errors import UsageError
@@ -113,6 +113,14 @@ def tail(
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", help="Antes, tudo o que há. / First, all that is there.")
     ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="WHEN",
+            help=f"Antes, o que chegou desde {WHEN} (sem fuso: Brasília). / First, what came since then.",
+        ),
+    ] = None,
     last: Annotated[str, typer.Option("-n", metavar="N", help="Antes, os últimos N. / First, the last N.")] = "0",
     follow: Annotated[
         bool, typer.Option("--follow/--no-follow", help="Espera pelos próximos. / Wait for the next ones.")
@@ -124,16 +132,18 @@ def tail(
 ) -> None:
     """Mostra os alertas à medida que chegam; Ctrl-C encerra. / Show alerts as they come; Ctrl-C ends it.
 
-    Cada revisão uma vez, a partir de agora, salvo --from-beginning ou -n.
-    Each revision once, from now on, unless --from-beginning or -n is given.
+    Cada revisão uma vez, a partir de agora, salvo --from-beginning, --since ou -n.
+    Each revision once, from now on, unless --from-beginning, --since or -n is given.
     """
     says = Says("alerts", language(lang))
     wanted = _wanted(rule, uf, state, outcome)
-    count = number("-n", last, 0, _MOST)
-    settings = live.settings()
+    count, start = number("-n", last, 0, _MOST), moment("--since", since)
+    if from_beginning and start is not None:
+        raise UsageError("--from-beginning and --since exclude each other")
+    settings = live.settings(says.language)
     from stream_validator.stream.tools.tail import Tail
 
-    watched = Tail(settings, wanted)
+    watched = Tail(settings, wanted, start)
     writer = Writer(Console(highlight=False, soft_wrap=True), says)
 
     async def work(stop: Stop) -> None:
@@ -170,7 +180,7 @@ def consume(
     The sample of an idempotent consumer: its code is there to be read (stream_validator/stream/tools/consume.py).
     """
     says = Says("alerts", language(lang))
-    settings = live.settings()
+    settings = live.settings(says.language)
     from stream_validator.stream.tools import consume as sample
 
     if not into.parent.is_dir():

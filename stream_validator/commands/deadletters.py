@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from stream_validator.commands import deadletter_views as views
 from stream_validator.commands import live
-from stream_validator.commands.moments import instant, moment, shown
-from stream_validator.commands.options import LangOption, language, number
+from stream_validator.commands.moments import WHEN, moment, shown
+from stream_validator.commands.options import LangOption, choice, language, number
 from stream_validator.commands.texts import Says
 from stream_validator.errors import DEAD_LETTER_KINDS, UsageError
 from stream_validator.report import formats
@@ -38,7 +38,7 @@ app = typer.Typer(
     help="O que não pôde ser lido: listar, ver, reenviar. / What could not be read: list, show, redrive.",
 )
 _STAGES: Final = ("read", "ledger")
-_MESSAGE: Final = 90
+_BY: Final = ("kind", "stage", "topic")
 _MOST: Final = 1_000_000
 
 KindOption = Annotated[
@@ -50,7 +50,7 @@ StageOption = Annotated[
 ]
 SinceOption = Annotated[
     str | None,
-    typer.Option("--since", metavar="WHEN", help="Desde: 2026-11-30, 2026-11-30T14:00, 12h. / Since then."),
+    typer.Option("--since", metavar="WHEN", help=f"Desde {WHEN} (sem fuso: Brasília). / Since then."),
 ]
 UntilOption = Annotated[
     str | None, typer.Option("--until", metavar="WHEN", help="Até, exclusive. / Until then, exclusive.")
@@ -98,30 +98,69 @@ def list_(
     most: Annotated[
         str, typer.Option("-n", metavar="N", help="No máximo tantas; 0: todas. / At most; 0: all.")
     ] = "100",
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by", metavar="|".join(_BY), help="Só contagens, a maior primeiro. / Counts only, largest first."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Uma por linha, em JSON. / One a line, as JSON.")] = False,
     lang: LangOption = "pt",
 ) -> None:
-    """Lista o que não pôde ser lido, o mais recente por último. / List what could not be read, the latest last."""
+    """Lista o que não pôde ser lido, o mais recente por último. / List what could not be read, the latest last.
+
+    Com --by: quantas, desde quando, até quando, e uma para ver com show. / With --by: how many, since and until when,
+    and one to look at with show.
+    """
     says = Says("deadletters", language(lang))
     limit = number("-n", most, 0, _MOST)
-    settings = live.settings()
+    group_by = None if by is None else choice("--by", by, _BY)
+    settings = live.settings(says.language)
     _, wanted, start = _filter(None, kind, stage, since, until)
     found = live.run(lambda: _listed(settings, wanted, start))
     pending = [one for one in found if not one.redriven]
     rows = found if everything else pending
-    cut = rows[-limit:] if limit else rows
+    if group_by is None:
+        _print_letters(rows, limit, as_json, says)
+    else:
+        _print_groups(rows, group_by, limit, as_json, says)
     if as_json:
-        for one in cut:
-            typer.echo(json.dumps(_as_json(one), ensure_ascii=False))
         return
-    if cut:
-        Console(width=None if sys.stdout.isatty() else 200).print(_table(cut, says))
-    if len(cut) < len(rows):
-        typer.echo(says("more", count=len(rows) - len(cut)))
     kinds = ", ".join(f"{name} {count}" for name, count in sorted(Counter(one.letter.kind for one in pending).items()))
     typer.echo(
         says("counts", pending=len(pending), redriven=len(found) - len(pending)) + (f": {kinds}" if kinds else "")
     )
+
+
+def _print_letters(rows: Sequence[Listed], limit: int, as_json: bool, says: Says) -> None:
+    cut = rows[-limit:] if limit else rows
+    if as_json:
+        for one in cut:
+            typer.echo(json.dumps(views.letter_data(one), ensure_ascii=False))
+        return
+    if cut:
+        _print(views.letters_table(cut, says))
+    if len(cut) < len(rows):
+        typer.echo(says("more", count=len(rows) - len(cut)))
+
+
+def _print_groups(rows: Sequence[Listed], by: str, limit: int, as_json: bool, says: Says) -> None:
+    from stream_validator.stream.tools.groups import grouped
+
+    groups = grouped(rows, by)
+    cut = groups[:limit] if limit else groups
+    if as_json:
+        for group in cut:
+            typer.echo(json.dumps(views.group_data(group, by), ensure_ascii=False))
+        return
+    if cut:
+        _print(views.groups_table(cut, by, says))
+    if len(cut) < len(groups):
+        typer.echo(says("more_groups", count=len(groups) - len(cut)))
+
+
+def _print(table: Table) -> None:
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
 async def _listed(settings: Settings, wanted: Callable[[Letter], bool], since: int | None) -> list[Listed]:
@@ -144,33 +183,6 @@ async def _with_reader(settings: Settings, work: Callable[[Reading, str], Awaita
         return await work(reader, topic)
 
 
-def _as_json(one: Listed) -> dict[str, object]:
-    letter, told = one.letter, one.letter.told
-    found: dict[str, object] = {"id": str(letter.place), "at": instant(letter.moment), "size": one.size}
-    found["redriven"] = one.redriven
-    if letter.key is not None:
-        found["key"] = letter.key.decode("utf-8", "replace")
-    if told is not None:
-        found |= {name: getattr(told, name) for name in told.__struct_fields__}
-    return found
-
-
-def _table(found: Sequence[Listed], says: Says) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("id", "when", "kind", "stage", "source", "size", "attempts", "why"):
-        right = heading in ("size", "attempts")
-        table.add_column(says(heading), justify="right" if right else "left", no_wrap=heading != "why")
-    for one in found:
-        letter, told = one.letter, one.letter.told
-        source = "" if told is None else f"{told.topic}/{told.partition}/{told.offset}"
-        attempts = "" if told is None else str(told.attempts)
-        why = "" if told is None else visible(told.message, _MESSAGE)
-        cells = (str(letter.place), shown(letter.moment), letter.kind, letter.stage, source, str(one.size), attempts)
-        style = "dim" if one.redriven else ""
-        table.add_row(*(Text(visible(cell), style) for cell in cells), Text(why, style))
-    return table
-
-
 @app.command("show")
 def show(
     letter_id: Annotated[str, typer.Argument(metavar="ID", help="partição:offset. / partition:offset, as listed.")],
@@ -184,7 +196,7 @@ def show(
     """Mostra uma: cabeçalhos e os primeiros bytes. / Show one: headers and its first bytes."""
     says = Says("deadletters", language(lang))
     place, limit = _place(letter_id), number("--bytes", most, 0, _MOST)
-    settings = live.settings()
+    settings = live.settings(says.language)
 
     async def work(reader: Reading, topic: str) -> Letter | None:
         from stream_validator.stream.tools.letters import one
@@ -247,11 +259,13 @@ def redrive(
 ) -> None:
     """Devolve ao tópico de origem, chave e bytes como vieram. / Send back to the source, key and bytes as they came.
 
-    Cada uma é antes julgada aqui; a que falharia de novo fica onde está (código 3). A já reenviada não vai outra vez.
-    Each one is judged here first; what would fail again stays (code 3). What went back once does not go again.
+    Cada uma é antes julgada aqui; a que falharia de novo fica onde está (código 3): por motivo se diz quantas, onde, e
+    o que fazer. A já reenviada não vai outra vez.
+    Each one is judged here first; what would fail again stays (code 3): by reason it is told how many, where, and what
+    to do. What went back once does not go again.
     """
     says = Says("deadletters", language(lang))
-    settings = live.settings()
+    settings = live.settings(says.language)
     places, wanted, start = _filter(ids, kind, stage, since, until)
     if not (places or everything or kind or stage or since or until):
         raise UsageError("say which: IDs, --kind, --stage, --since, --until, or --all")
@@ -260,20 +274,19 @@ def redrive(
     work = Redrive(settings, wanted, since=start, force=force, dry=dry_run)
     found = live.run_until_told(work.run)
     _tell(found, dry_run, says)
-    raise typer.Exit(live.REFUSED if found.failing or found.impossible else 0)
+    raise typer.Exit(live.REFUSED if found.stay else 0)
 
 
 def _tell(found: Redriven, dry: bool, says: Says) -> None:
-    for sentence, letters in (("fails", found.failing), ("no_way", found.impossible)):
-        for letter, why in letters:
-            typer.echo(says(sentence, place=letter.place, why=visible(why, 300)), err=True)
+    for line in views.staying_lines(found.stay, says):
+        typer.echo(line, err=True)
     kinds = ", ".join(f"{name} {count}" for name, count in sorted(found.sent.items()))
     total = says.pick(formats.number(Decimal(found.sent.total())))
     typer.echo(
         says(
             "would_send" if dry else "sent",
             total=total,
-            kept=len(found.failing) + len(found.impossible),
+            kept=says.pick(formats.number(Decimal(found.staying))),
             before=found.before,
         )
         + (f" ({kinds})" if kinds else "")

@@ -7,10 +7,15 @@ used; 3 done, but something was refused; 130 and 143 stopped by a signal.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import typer
+
+from stream_validator.commands.options import language
+from stream_validator.commands.texts import Language, Says
+from stream_validator.variables import SERVERS, overruled
 
 if TYPE_CHECKING:
     from stream_validator.settings import Settings
@@ -19,15 +24,24 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 FAILED: Final = 1
+WRONG_USE: Final = 2
 REFUSED: Final = 3
 _SIGINT: Final = 130
 
 
-def settings() -> Settings:
-    """The settings of the environment. Raises :class:`~stream_validator.errors.UsageError`."""
+def settings(lang: Language | None = None) -> Settings:
+    """The settings of the environment for a command that connects; says which brokers when two variables differ.
+
+    ``lang`` is that of the sentence, None for that of the settings.
+    Raises :class:`~stream_validator.errors.UsageError`.
+    """
     from stream_validator.settings import load_settings
 
-    return load_settings()
+    found = load_settings()
+    if overruled(os.environ):
+        says = Says("connection", lang or language(found.lang))
+        typer.echo(f"stream-validator: {says('overruled', own=SERVERS[0], servers=found.bootstrap_servers)}", err=True)
+    return found
 
 
 def run(work: Callable[[], Awaitable[R]]) -> R:

@@ -11,6 +11,8 @@ from stream_validator.registry.anp import given_date
 
 #: Civil time of Brasília (no daylight saving since 2019).
 BRASILIA: Final = dt.timezone(dt.timedelta(hours=-3))
+#: What :func:`moment` reads, by examples, for the help of an option.
+WHEN: Final = "2026-11-30, 2026-11-30T14:00, 2026-11-30T14:00Z, 2h"
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}", re.ASCII)
 _AGO = re.compile(r"([0-9]{1,6})([smhd])\Z", re.ASCII)
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -51,9 +53,12 @@ def _written(text: str) -> dt.datetime | None:
 
 
 def shown(milliseconds: int) -> str:
-    """A moment in civil time of Brasília: ``2026-11-30 14:00:05``; one outside the years 1 to 9999 as it is."""
+    """A moment in civil time of Brasília, with its zone: ``2026-11-30 14:00:05-03:00``, which :func:`moment` reads.
+
+    One outside the years 1 to 9999 is shown as it is, in ``ms``.
+    """
     then = _moment(milliseconds, BRASILIA)
-    return f"{milliseconds} ms" if then is None else f"{then:%Y-%m-%d %H:%M:%S}"
+    return f"{milliseconds} ms" if then is None else then.isoformat(" ", "seconds")
 
 
 def instant(milliseconds: int) -> str | None:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
 from stream_validator.commands.options import number
+from stream_validator.commands.texts import Says
 from stream_validator.errors import StreamValidatorError, UsageError
 from stream_validator.law.catalogue import load
 from stream_validator.replay.observer import Observer
 
+if TYPE_CHECKING:
+    from stream_validator.observe.server import Exporter
+
+#: Where a replay is served unless it is told.
+_LOOPBACK: Final = "127.0.0.1"
 #: Seconds to wait at the end until the last figures were scraped, where anybody scrapes.
 _LINGER: Final = 30.0
 #: The same after a signal or a failure: whoever waits for the prompt waits for this.
@@ -34,7 +41,8 @@ MetricsPortOption: TypeAlias = Annotated[
     ),
 ]
 MetricsHostOption: TypeAlias = Annotated[
-    str, typer.Option("--metrics-host", metavar="ADDRESS", help="Address to serve them on.")
+    str | None,
+    typer.Option("--metrics-host", metavar="ADDRESS", help="Address to serve them on.", show_default=_LOOPBACK),
 ]
 MetricsWaitOption: TypeAlias = Annotated[
     str,
@@ -76,15 +84,46 @@ def metrics_file(file: Path | None, inputs: Iterable[Path], out: Path) -> Path |
     return file
 
 
+class _Waiting:
+    """Waits for scrapes of ``exporter``, and says so: whoever is in front sees a replay that does nothing."""
+
+    def __init__(self, exporter: Exporter, says: Says, stopping: Callable[[], bool]) -> None:
+        self._exporter = exporter
+        self._says = says
+        self._stopping = stopping
+
+    def _tell(self, sentence: str, seconds: float) -> None:
+        # Not by the command line's own printing: a bar that is being drawn takes what goes to this stream.
+        print(self._says(sentence, seconds=f"{seconds:g}"), file=sys.stderr, flush=True)
+
+    def first(self, seconds: float) -> None:
+        """Wait until somebody scrapes."""
+        if seconds:
+            self._tell("wait_first", seconds)
+            self._exporter.wait_for_first_scrape(seconds, self._stopping)
+
+    def last(self, seconds: float, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Wait until the last figures are scraped, if anybody scrapes."""
+        if self._exporter.asked and not stopping():
+            self._tell("wait_last", seconds)
+            self._exporter.wait_for_scrape(seconds, stopping)
+
+
 @contextmanager
-def observing(port: str, host: str, wait: str, file: Path | None, stopping: Callable[[], bool]) -> Iterator[Observer]:
+def observing(
+    port: str, host: str | None, wait: str, file: Path | None, says: Says, stopping: Callable[[], bool]
+) -> Iterator[Observer]:
     """Who a replay tells of itself while the block runs; a silent one when nobody asked.
 
     Raises :class:`~stream_validator.errors.UsageError` when the port cannot be had, and
-    :class:`~stream_validator.replay.metrics.MetricsFileError`.
+    :class:`~stream_validator.replay.metrics.MetricsFileError`, but not in the place of what the block raises.
     """
     asked = number("--metrics-port", port, 0, _PORTS)
     first = number("--metrics-wait", wait, 0, _LONGEST_WAIT)
+    if host is not None and not host.strip():
+        raise UsageError("--metrics-host: an address is needed; every one of this machine would be 0.0.0.0")
+    if host is not None and not asked:
+        raise UsageError("--metrics-host needs --metrics-port: nothing is served without it")
     if first and not asked:
         raise UsageError("--metrics-wait needs --metrics-port: nobody can scrape this replay")
     if not asked and file is None:
@@ -97,26 +136,32 @@ def observing(port: str, host: str, wait: str, file: Path | None, stopping: Call
 
     metrics = Metrics("replay", load())
     with ExitStack() as stack:
-        exporter: Exporter | None = None
+        waiting: _Waiting | None = None
         if asked:
-            exporter = stack.enter_context(
-                Exporter(metrics.serving(), host, asked, alive=lambda: None, why_not_ready=metrics.why_not_ready)
+            exporter = Exporter(
+                metrics.serving(), host or _LOOPBACK, asked, alive=lambda: None, why_not_ready=metrics.why_not_ready
             )
+            waiting = _Waiting(stack.enter_context(exporter), says, stopping)
 
         def begun() -> None:
-            if exporter is not None and first:
-                exporter.wait_for_first_scrape(first, stopping)
+            if waiting is not None:
+                waiting.first(first)
 
         observer = ReplayMetrics(metrics, file, begun)
         try:
             yield observer
         except BaseException as error:
             observer.gave_up(interrupted=stopping() or isinstance(error, KeyboardInterrupt))
-            with suppress(StreamValidatorError):
+            try:
                 observer.write()
-            if exporter is not None:
-                exporter.wait_for_scrape(_LINGER_STOPPED)
+            except StreamValidatorError as lost:
+                if str(lost) != str(error):
+                    print(f"stream-validator: {lost}", file=sys.stderr, flush=True)
+            if waiting is not None:
+                waiting.last(_LINGER_STOPPED)
             raise
-        observer.write()
-        if exporter is not None:
-            exporter.wait_for_scrape(_LINGER, stopping)
+        try:
+            observer.write()
+        finally:
+            if waiting is not None:
+                waiting.last(_LINGER, stopping)

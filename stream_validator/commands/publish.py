@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from stream_validator.commands import live
+from stream_validator.commands.moments import shown
 from stream_validator.commands.options import LangOption, language, number
 from stream_validator.commands.texts import Says
 from stream_validator.errors import UsageError
@@ -21,7 +22,7 @@ from stream_validator.replay.progress import Words, clock, watcher
 from stream_validator.report import formats
 
 if TYPE_CHECKING:
-    from stream_validator.stream.tools.position import Progress
+    from stream_validator.stream.tools.position import Counts, Progress
     from stream_validator.stream.tools.units import Note
 
 _RATE = re.compile(r"([0-9]{1,7}(?:\.[0-9]{1,3})?)(?:/s)?\Z", re.ASCII)
@@ -91,7 +92,7 @@ def publish(
         raise UsageError("- can be given only once")
     given = tuple(path for path in paths if path != "-")
     asked = number("--lot", lot, 1, _MOST_IN_A_LOT), _rate(rate), _position(resume, given)
-    settings = live.settings()
+    settings = live.settings(says.language)
     from stream_validator.stream.tools.publish import Plan, Publication, StoppedError
 
     with NamedTemporaryFile(prefix="stream-validator-names-") as names:
@@ -111,15 +112,16 @@ def publish(
             progress = live.run_until_told(publication.run)
         except StoppedError as error:
             shown.close()
-            _tell(error.progress, says)
+            _tell(error.progress, publication.before, says)
             told = says("stopped") if error.signal else f"stream-validator: {error}."
             typer.echo(f"{told} {says('go_on' if resume else 'again')}", err=True)
             raise typer.Exit(128 + error.signal if error.signal else live.FAILED) from None
         finally:
             shown.close()
-    if publication.done_before:
-        typer.echo(says("done_before", path=resume))
-    _tell(progress, says)
+    if publication.before.ended is not None:
+        _tell_done(publication.before, publication.before.ended, resume, says)
+    else:
+        _tell(progress, publication.before, says)
     raise typer.Exit(live.REFUSED if progress.counts.refused else 0)
 
 
@@ -133,19 +135,33 @@ def _by_kind(counts: dict[str, int]) -> str:
     return ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
 
 
-def _tell(progress: Progress, says: Says) -> None:
-    """The last lines: all counts, those of earlier runs of this publication included."""
+def _tell(progress: Progress, before: Progress, says: Says) -> None:
+    """The last lines: all counts, and how much of them earlier runs of this publication had done."""
+    typer.echo(says("sent", **_figures(progress, says)))
+    if before.counts.documents:
+        typer.echo(says("sent_before", documents=says.pick(formats.number(before.counts.documents))))
+    _tell_others(progress.counts, says)
+
+
+def _tell_done(progress: Progress, ended: int, path: Path | None, says: Says) -> None:
+    """The last lines where nothing was left to do."""
+    typer.echo(says("done_before", path=path, when=shown(ended)))
+    typer.echo(says("was_sent", **_figures(progress, says)))
+    _tell_others(progress.counts, says)
+
+
+def _figures(progress: Progress, says: Says) -> dict[str, str]:
     counts, number = progress.counts, formats.number
-    typer.echo(
-        says(
-            "sent",
-            documents=says.pick(number(counts.documents)),
-            messages=says.pick(number(counts.messages)),
-            megabytes=says.pick(number(Decimal(counts.bytes) / 1_000_000, 1)),
-            time=clock(progress.seconds),
-            rate=says.pick(number(round(counts.documents / progress.seconds) if progress.seconds else 0)),
-        )
-    )
+    return {
+        "documents": says.pick(number(counts.documents)),
+        "messages": says.pick(number(counts.messages)),
+        "megabytes": says.pick(number(Decimal(counts.bytes) / 1_000_000, 1)),
+        "time": clock(progress.seconds),
+        "rate": says.pick(number(round(counts.documents / progress.seconds) if progress.seconds else 0)),
+    }
+
+
+def _tell_others(counts: Counts, says: Says) -> None:
     if counts.refused:
         typer.echo(says("refusals_by_kind", total=sum(counts.refused.values()), kinds=_by_kind(counts.refused)))
     if counts.passed:

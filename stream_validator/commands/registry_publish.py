@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -13,6 +13,10 @@ from stream_validator.commands.texts import Says
 from stream_validator.errors import UsageError
 from stream_validator.registry.load import load_registry
 from stream_validator.report import formats
+from stream_validator.report.formats import visible
+
+#: Longest reason that is shown: the names of versions in it are those of whoever wrote to the topic.
+_LONGEST: Final = 500
 
 
 def publish(
@@ -50,22 +54,29 @@ def publish(
 ) -> None:
     """Publica uma versão para os workers, que a adotam sem reinício. / Publish a version; workers switch to it.
 
-    Só vai o que mudou; o registro de fechamento vai por último, e até ele os workers julgam pela versão anterior.
-    Only what changed is sent, the closing record last; until it comes workers judge by the version before.
+    Só vai o que mudou; o registro de fechamento vai por último, e até ele os workers julgam pela versão anterior. Um
+    cadastro recusado não vai, e todos os motivos são ditos de uma vez. / Only what changed is sent, the closing record
+    last; until it comes workers judge by the version before. A register that is refused is not sent, and every reason
+    is told at once.
     """
     says = Says("registry_publish", language(lang))
     path = file or store
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")
-    settings = live.settings()
+    settings = live.settings(says.language)
     header, establishments, name = load_registry(path, sequence("--version", path, version), day("--as-of", as_of))
     from stream_validator.stream.tools import registry_publish
 
-    changes = live.run(
-        lambda: registry_publish.publish(
-            settings, header, establishments, name, full=full, allow_shrink=allow_shrink, allow_older=allow_older
+    try:
+        changes = live.run(
+            lambda: registry_publish.publish(
+                settings, header, establishments, name, full=full, allow_shrink=allow_shrink, allow_older=allow_older
+            )
         )
-    )
+    except registry_publish.RefusedError as error:
+        for reason in error.reasons:
+            typer.echo(f"stream-validator: {visible(' '.join(reason.split()), _LONGEST)}", err=True)
+        raise typer.Exit(live.WRONG_USE) from None
     counts = {
         what: says.pick(formats.number(getattr(changes, what)))
         for what in ("establishments", "added", "changed", "removed")

@@ -41,7 +41,7 @@ from stream_validator.commands.options import (
     number,
 )
 from stream_validator.commands.texts import Says
-from stream_validator.errors import UsageError
+from stream_validator.errors import StreamValidatorError, UsageError
 from stream_validator.law.catalogue import load
 from stream_validator.ledger import alerts
 from stream_validator.replay.names import sanitise
@@ -238,7 +238,7 @@ def replay(
         str, typer.Option("--checkpoint", metavar="SECONDS", help="At most so much is repeated by --resume.")
     ] = "5",
     metrics_port: MetricsPortOption = "0",
-    metrics_host: MetricsHostOption = "127.0.0.1",
+    metrics_host: MetricsHostOption = None,
     metrics_wait: MetricsWaitOption = "0",
     metrics_file: MetricsFileOption = None,
     lang: LangOption = "pt",
@@ -274,21 +274,29 @@ def replay(
         after=tuple(after),
     )
     file = metrics_file_of(metrics_file, [*map(Path, given), config.registry], out)
-    watched = partial(observing, metrics_port, metrics_host, metrics_wait, file)
-    raise typer.Exit(_exit_code(_run(plan, says, watched), fail_on))
+    watched = partial(observing, metrics_port, metrics_host, metrics_wait, file, says)
+    raise typer.Exit(_run(plan, says, watched, fail_on))
 
 
-def _run(plan: Plan, says: Says, watched: Watched) -> Finished:
-    """Run ``plan`` under the eyes of whoever waits. Leaves by :class:`typer.Exit` after a signal."""
+def _run(plan: Plan, says: Says, watched: Watched, fail_on: str | None) -> int:
+    """Run ``plan`` under the eyes of whoever waits; the exit code. Leaves by :class:`typer.Exit` after a signal."""
     shown = watcher(Words(says("documents"), says("dead_letters"), says("left"), says("finishing")))
-    with Signals() as signals, watched(lambda: signals.received != 0) as observer:
-        try:
-            finished = Replay(plan, shown, lambda: signals.received, observer).run()
-        except InterruptedReplayError as error:
-            shown.close()
-            typer.echo(says("stopped"), err=True)
-            raise typer.Exit(128 + error.signal) from error
-        finally:
-            shown.close()
-        _tell(finished, plan.out, says)
-    return finished
+    code = 0
+    try:
+        with Signals() as signals, watched(lambda: signals.received != 0) as observer:
+            try:
+                finished = Replay(plan, shown, lambda: signals.received, observer).run()
+            except InterruptedReplayError as error:
+                shown.close()
+                typer.echo(says("stopped"), err=True)
+                raise typer.Exit(128 + error.signal) from error
+            finally:
+                shown.close()
+            _tell(finished, plan.out, says)
+            code = _exit_code(finished, fail_on)
+    except StreamValidatorError as error:
+        if not code:
+            raise
+        # The replay is done; what it found is not hidden by a file of metrics that could not be written.
+        typer.echo(f"stream-validator: {error}", err=True)
+    return code

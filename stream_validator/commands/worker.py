@@ -6,6 +6,8 @@ from typing import Final
 
 import typer
 
+from stream_validator.commands import live
+
 #: Exit code when a worker cannot go on for a reason that time may cure: a restart policy tries again.
 CRASHED: Final = 1
 
@@ -19,11 +21,10 @@ def worker() -> None:
     told to stop (SIGTERM, SIGINT); 1 crashed or the cluster is away: start it again; 2 wrong settings.
     """
     # Faust takes half a second to import: only this command needs it.
-    from stream_validator.settings import load_settings
     from stream_validator.stream.connection import PASSING, ConnectionProblem
     from stream_validator.stream.pipeline.worker import leave, run
 
-    settings = load_settings()
+    settings = live.settings()
     try:
         code = run(settings)
     except ConnectionProblem as problem:

@@ -17,6 +17,7 @@ import msgspec
 from stream_validator.errors import DEAD_LETTER_KINDS
 from stream_validator.ids import UF_BY_CODE
 from stream_validator.law.catalogue import Catalogue
+from stream_validator.masking import masked
 from stream_validator.records import OUTCOMES, Alert, DocumentInfo
 
 #: Prefix of every metric of the product.
@@ -61,10 +62,20 @@ INVOICES: Final = ("nfeProc", "NFe")
 #: Most partitions of a topic (``settings.partitions``).
 PARTITIONS: Final = 1000
 
-#: Labels of the info metrics: one series at a time each, of a shape that holds no name.
+_NUMBER: Final = r"(?:0|[1-9][0-9]?)"
+#: Labels of the info metrics: one series at a time each, of the very shape that the product gives them. What the log
+#: would mask (a CPF, a CNPJ, an access key) is none of them, whatever its shape.
 FREE: Final[dict[str, re.Pattern[str]]] = {
-    "version": re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,63}\Z", re.ASCII),
-    "hash": re.compile(r"[0-9a-f]{8,64}\Z", re.ASCII),
+    # ``registry.store.version_id``
+    "register_version": re.compile(
+        r"(?:20[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])|undated)-[0-9]{6}-[0-9a-f]{12}\Z", re.ASCII
+    ),
+    # YEAR.MONTH.NUMBER
+    "catalogue_version": re.compile(rf"20[0-9]{{2}}\.(?:[1-9]|1[0-2])\.{_NUMBER}\Z", re.ASCII),
+    # Of the product and of Python
+    "release": re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:(?:a|b|rc|\.dev|\.post){_NUMBER})?\+?\Z", re.ASCII),
+    # The first digits of a SHA-256
+    "hash": re.compile(r"[0-9a-f]{12}\Z", re.ASCII),
 }
 
 
@@ -155,7 +166,10 @@ class Labels:
     def bound(self, name: str, value: str) -> str:
         """``value`` itself where it is in the set ``name`` (or has the shape of it), else :data:`OTHER`."""
         shape = FREE.get(name)
-        known = value in self._members[name] if shape is None else shape.match(value) is not None
+        if shape is None:
+            known = value in self._members[name]
+        else:
+            known = shape.match(value) is not None and masked(value) == value
         return value if known else OTHER
 
     def bounded(self, family: Family, values: Iterable[str]) -> tuple[str, ...]:

@@ -1,11 +1,14 @@
 """The endpoint of a process: ``/metrics`` for Prometheus, ``/healthz`` and ``/readyz`` for whoever keeps it running.
 
-Served by threads of its own, so that a busy event loop does not look dead. Of a request only method and path count.
+Served by threads of its own, so that a busy event loop does not look dead. Of a request only method and path count. A
+query does not: prometheus_client's ``?name[]=`` would answer 200 with nothing for a name that is not there, and whoever
+waits for a scrape waits for one that had everything.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import socket
 import socketserver
 import threading
@@ -32,6 +35,8 @@ _MOST_CLIENTS: Final = 16
 #: Seconds before the next try to take a connection that could not be taken.
 _PAUSE: Final = 0.2
 _POLL: Final = 0.05
+#: What comes before the path where a request goes through a proxy (RFC 9112, 3.2.2).
+_ABSOLUTE: Final = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _TEXT: Final = [("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store")]
 
 
@@ -93,6 +98,15 @@ def _hang_up(request: socket.socket) -> None:
 class _Handler(WSGIRequestHandler):
     timeout = _PATIENCE
 
+    def parse_request(self) -> bool:
+        """Read a request, whose target may be a whole URL. See :class:`http.server.BaseHTTPRequestHandler`."""
+        if not super().parse_request():
+            return False
+        if (found := _ABSOLUTE.match(self.path)) is not None:
+            rest = self.path[found.end() :]
+            self.path = rest if rest.startswith("/") else f"/{rest}"
+        return True
+
     def address_string(self) -> str:
         """The client's address as it is: its name is not looked up."""
         return str(self.client_address[0])
@@ -121,13 +135,18 @@ class Exporter:
         kind = _Server6 if ":" in host else _Server
         try:
             self._server = kind((host, port), _Handler)
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, UnicodeError) as error:  # the last one: no name that a host can have
             why = error.strerror if isinstance(error, OSError) else error
             raise UsageError(f"metrics on {host}:{port}: {why}") from error
         self._server.set_app(self._answer)
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": _POLL}, name="exporter", daemon=True
         )
+
+    @property
+    def asked(self) -> bool:
+        """Whether anybody has ever scraped."""
+        return self._asked
 
     @property
     def port(self) -> int:
@@ -153,11 +172,11 @@ class Exporter:
         self.stop()
 
     def wait_for_first_scrape(self, timeout: float, stopping: Callable[[], bool] = lambda: False) -> bool:
-        """Wait until somebody has scraped. False when nobody did in time.
+        """Wait until somebody has scraped what is there now. False when nobody did in time.
 
         Prometheus counts what a counter rises between two scrapes: what it rose before the first is in no rate.
         """
-        return self._until(lambda: self._scraped > 0, timeout, stopping)
+        return self._scraped_since(time.monotonic(), timeout, stopping)
 
     def wait_for_scrape(self, timeout: float, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Wait until what is there now was scraped, if anybody ever scraped. False when nobody did in time.
@@ -166,17 +185,14 @@ class Exporter:
         """
         if not self._asked:
             return False
-        begun = time.monotonic()
-        return self._until(lambda: self._scraped >= begun, timeout, stopping)
+        return self._scraped_since(time.monotonic(), timeout, stopping)
 
-    @staticmethod
-    def _until(done: Callable[[], bool], timeout: float, stopping: Callable[[], bool]) -> bool:
-        end = time.monotonic() + timeout
-        while not done() and not stopping():
-            if time.monotonic() >= end:
+    def _scraped_since(self, begun: float, timeout: float, stopping: Callable[[], bool]) -> bool:
+        while self._scraped < begun and not stopping():
+            if time.monotonic() >= begun + timeout:
                 return False
             time.sleep(_POLL)
-        return done()
+        return self._scraped >= begun
 
     def _answer(self, environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path, method = environment["PATH_INFO"], environment["REQUEST_METHOD"]
@@ -197,7 +213,8 @@ class Exporter:
         begun = time.monotonic()
         told: list[Any] = []
         try:
-            body = b"".join(self._metrics(environment | {"REQUEST_METHOD": "GET"}, lambda *given: told.extend(given)))
+            whole = environment | {"REQUEST_METHOD": "GET", "QUERY_STRING": ""}
+            body = b"".join(self._metrics(whole, lambda *given: told.extend(given)))
         except Exception as error:  # what a client may ask for, the library does not always understand
             start_response("406 Not Acceptable", list(_TEXT))
             yield f"{type(error).__name__}\n".encode()

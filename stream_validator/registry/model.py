@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -202,24 +202,22 @@ def check(establishment: Establishment, line: int = 0) -> Establishment:
     return establishment
 
 
-def parse_lines(lines: Iterable[bytes]) -> Iterator[Header | Establishment]:
-    """Read canonical NDJSON: an optional header first, then one establishment a line.
+def parse_line(raw: bytes, number: int) -> Header | Establishment | None:
+    """Line ``number`` (1 is the first) of canonical NDJSON: on the first the header may be; None for an empty one.
 
-    Raises :class:`RegistryLineError` naming the line (1 is the first) on anything that is not sound.
+    Raises :class:`RegistryLineError` on anything that is not sound.
     """
-    for number, raw in enumerate(lines, 1):
-        text = raw.strip()
-        if number == 1:
-            text = text.removeprefix(b"\xef\xbb\xbf")
-        if not text:
-            continue
-        try:
-            if number == 1 and text.startswith(b'{"registry"'):
-                yield _DECODE_HEADER.decode(text).registry
-            else:
-                yield check(_DECODE_LINE.decode(text), number)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise RegistryLineError(number, "json", str(error)) from error
+    text = raw.strip()
+    if number == 1:
+        text = text.removeprefix(b"\xef\xbb\xbf")
+    if not text:
+        return None
+    try:
+        if number == 1 and text.startswith(b'{"registry"'):
+            return _DECODE_HEADER.decode(text).registry
+        return check(_DECODE_LINE.decode(text), number)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RegistryLineError(number, "json", str(error)) from error
 
 
 def encode(record: Any) -> bytes:

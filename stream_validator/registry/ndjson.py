@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import os
 import re
 import tempfile
@@ -20,12 +21,15 @@ import zstandard
 
 from stream_validator.errors import RegistryError, RegistryLineError
 from stream_validator.ids import is_cnpj
-from stream_validator.registry.model import Establishment, Header, encode, parse_lines
+from stream_validator.registry.model import Establishment, Header, encode, parse_line
 
 _CHUNK: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _ROOT = re.compile(r"[0-9A-Z]{8}\Z", re.ASCII)
+#: Problems of a file that are told, the others being counted, and the longest words of one.
+_TOLD: Final = 10
+_SHOWN: Final = 200
 
 
 def _zstd_chunks(stream: IO[bytes]) -> Iterator[bytes]:
@@ -76,30 +80,59 @@ def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield b"".join(rest)
 
 
+class _Wrong:
+    """What is wrong in a file: the first problems, and how many there are."""
+
+    def __init__(self) -> None:
+        self._first: list[RegistryLineError] = []
+        self.count = 0
+
+    def note(self, *problems: RegistryLineError) -> None:
+        """Take problems, in order of their lines."""
+        self._first += problems[: _TOLD - len(self._first)]
+        self.count += len(problems)
+
+    def check(self) -> None:
+        """Raise :class:`RegistryLineError` of the first line, which tells of the others too, when there is any."""
+        if not self._first:
+            return
+        first, *others = self._first
+        told = [first.why, *(str(other)[:_SHOWN] for other in others)]
+        if self.count > len(self._first):
+            told.append(f"and {self.count - len(self._first)} more")
+        raise RegistryLineError(first.line, first.field, "; ".join(told))
+
+
 def check_header(header: Header, line: int = 1) -> Header:
     """Return ``header`` when it is sound, else raise :class:`RegistryLineError`."""
+    wrong = _Wrong()
+    wrong.note(*_header_problems(header, line))
+    wrong.check()
+    return header
+
+
+def _header_problems(header: Header, line: int) -> Iterator[RegistryLineError]:
     for field, windows in (("coverage", header.coverage), ("groups", header.groups)):
         for window in windows:
             if window.to is not None and window.to <= window.from_:
-                raise RegistryLineError(line, field, f"window ends on {window.to}, not after its start {window.from_}")
+                yield RegistryLineError(line, field, f"window ends on {window.to}, not after its start {window.from_}")
     roots = [entry.root for entry in header.distributors]
     roots += [root for group in header.groups for root in group.roots]
     roots += [root for step in header.successions for root in (step.root, step.successor)]
     for root in roots:
         if _ROOT.match(root) is None:
-            raise RegistryLineError(line, "root", f"{root!r} is not the 8 characters of a CNPJ root")
+            yield RegistryLineError(line, "root", f"{root!r} is not the 8 characters of a CNPJ root")
     for entry in header.distributors:
         if entry.from_ is not None and entry.to is not None and entry.to <= entry.from_:
-            raise RegistryLineError(line, "distributors", f"window of {entry.root} ends before it starts")
-    _check_successions(header, line)
+            yield RegistryLineError(line, "distributors", f"window of {entry.root} ends before it starts")
+    yield from _succession_problems(header, line)
     for cnpj in header.unread:
         if not is_cnpj(cnpj):
-            raise RegistryLineError(line, "unread", f"{cnpj!r} is not a CNPJ with right check digits")
-    return header
+            yield RegistryLineError(line, "unread", f"{cnpj!r} is not a CNPJ with right check digits")
 
 
-def _check_successions(header: Header, line: int) -> None:
-    """Refuse entities that succeed one another in a circle. Each is followed once, whatever leads to it."""
+def _succession_problems(header: Header, line: int) -> Iterator[RegistryLineError]:
+    """Entities that succeed one another in a circle. Each is followed once, whatever leads to it."""
     successor = {step.root: step.successor for step in header.successions}
     sound: set[str] = set()
     for root in successor:
@@ -109,7 +142,8 @@ def _check_successions(header: Header, line: int) -> None:
             seen.add(step)
             step = successor[step]
             if step in seen:
-                raise RegistryLineError(line, "successions", f"{step!r} comes back to itself")
+                yield RegistryLineError(line, "successions", f"{step!r} comes back to itself")
+                break
         sound |= seen
 
 
@@ -120,48 +154,55 @@ def _check_roots(record: Establishment, line: int) -> None:
                 raise RegistryLineError(line, "brand", f"{root!r} is not the 8 characters of a CNPJ root")
 
 
-class _Counted:
-    """Lines that remember how many were taken."""
-
-    def __init__(self, source: Iterable[bytes]) -> None:
-        self.line = 0
-        self._source = source
-
-    def __iter__(self) -> Iterator[bytes]:
-        for text in self._source:
-            self.line += 1
-            yield text
+def _parsed(source: Iterable[bytes], wrong: _Wrong) -> Iterator[tuple[int, Header | Establishment]]:
+    """The sound lines with their numbers; the others go to ``wrong``."""
+    for number, raw in enumerate(source, 1):
+        try:
+            record = parse_line(raw, number)
+            if isinstance(record, Establishment):
+                _check_roots(record, number)
+        except RegistryLineError as error:
+            wrong.note(error)
+        else:
+            if record is not None:
+                yield number, record
 
 
 def read(source: Iterable[bytes]) -> tuple[Header, Iterator[Establishment]]:
     """Header (an empty one when the file has none) and a stream of establishments of canonical lines.
 
-    Raises :class:`RegistryLineError` naming the line, while the stream is consumed: not JSON, unknown field, wrong
-    check digits, windows that overlap or are inverted, an establishment that stands twice in one role.
+    Raises :class:`RegistryLineError` while the stream is consumed, naming every line that is wrong as far as one
+    message holds them: not JSON, unknown field, wrong check digits, windows that overlap or are inverted, an
+    establishment that stands twice in one role. Nothing more is given once a line was wrong.
     """
-    counted = _Counted(source)
-    records = parse_lines(counted)
-    first = next(records, None)
-    if isinstance(first, Header):
-        return check_header(first, counted.line), _establishments(counted, None, records)
-    return Header(), _establishments(counted, first, records)
+    wrong = _Wrong()
+    lines = _parsed(source, wrong)
+    first = next(lines, None)
+    header = Header()
+    if first is not None and isinstance(first[1], Header):
+        number, header = first[0], first[1]
+        wrong.note(*_header_problems(header, number))
+    elif first is not None:
+        lines = itertools.chain([first], lines)
+    found = _establishments(lines, wrong)
+    if wrong.count:
+        for _ in found:  # to the end, for what else is wrong
+            pass
+        wrong.check()
+    return header, found
 
 
-def _establishments(
-    counted: _Counted, first: Establishment | None, records: Iterator[Header | Establishment]
-) -> Iterator[Establishment]:
+def _establishments(lines: Iterator[tuple[int, Header | Establishment]], wrong: _Wrong) -> Iterator[Establishment]:
     seen: dict[tuple[str, str], int] = {}
-    record: Header | Establishment | None = first if first is not None else next(records, None)
-    while record is not None:
+    for number, record in lines:
         assert isinstance(record, Establishment)
-        _check_roots(record, counted.line)
-        before = seen.setdefault((record.cnpj, record.role), counted.line)
-        if before != counted.line:
-            raise RegistryLineError(
-                counted.line, "cnpj", f"{record.cnpj} as {record.role} already stands on line {before}"
-            )
-        yield record
-        record = next(records, None)
+        before = seen.setdefault((record.cnpj, record.role), number)
+        if before != number:
+            told = f"{record.cnpj} as {record.role} already stands on line {before}"
+            wrong.note(RegistryLineError(number, "cnpj", told))
+        elif not wrong.count:
+            yield record
+    wrong.check()
 
 
 def header_line(header: Header) -> list[bytes]:

@@ -32,6 +32,11 @@ def _subtract(statistics: Statistics, assessments: Iterable[Assessment]) -> Stat
     return gone
 
 
+def restored(totals: bytes) -> Statistics:
+    """Totals of a checkpoint; none yet for no bytes. Raises :class:`msgspec.DecodeError`."""
+    return Statistics.from_bytes(totals) if totals else Statistics()
+
+
 class Accounts:
     """Ledger and running totals of a replay. A key counts once in the statistics, by the first copy met."""
 
@@ -40,7 +45,9 @@ class Accounts:
         self._observer = observer
         self._codec = Codec()
         self.totals: Totals = msgspec.structs.replace(checkpoint.totals)
-        self.statistics = Statistics.from_bytes(checkpoint.statistics) if checkpoint.statistics else Statistics()
+        self.statistics = restored(checkpoint.statistics)
+        #: Further copies of keys that were counted before.
+        self.repeated = restored(checkpoint.repeated)
         #: Keys touched since the last commit.
         self.touched = 0
 
@@ -57,6 +64,7 @@ class Accounts:
         if again:
             lines = chunk.lines.splitlines()
             repeated = _subtract(statistics, (_DECODE.decode(lines[number]) for number in again))
+            self.repeated.merge(repeated)
         self.statistics.merge(statistics)
         self._observer.counted(chunk, statistics, repeated)
 

@@ -46,12 +46,16 @@ class Totals(msgspec.Struct):
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """Everything needed to go on: ``sizes`` are bytes of the output files that count, ``seconds`` spent so far."""
+    """Everything needed to go on: ``sizes`` are bytes of the output files that count, ``seconds`` spent so far.
+
+    ``repeated`` are the totals of further copies, which ``statistics`` leaves out.
+    """
 
     position: Position = Position()
     weight: int = 0
     sizes: dict[str, int] = {}
     statistics: bytes = b""
+    repeated: bytes = b""
     totals: Totals = msgspec.field(default_factory=Totals)
     seconds: float = 0.0
     finished: bool = False

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from prometheus_client import write_to_textfile
 
@@ -13,12 +17,16 @@ from stream_validator.ledger import KeyState
 from stream_validator.metrics import Metrics
 from stream_validator.observe.families import STATES
 from stream_validator.observe.timings import Timings
-from stream_validator.observe.transitions import at_the_end
+from stream_validator.observe.transitions import Transitions, at_the_end
 from stream_validator.records import Alert
+from stream_validator.replay.accounts import restored
 from stream_validator.replay.checkpoint import Checkpoint
 from stream_validator.replay.observer import AlertsOf, Observer
 from stream_validator.replay.wire import Chunk
 from stream_validator.report.statistics import Statistics
+
+#: Seconds between two writings of the file while judging.
+_FILE_SECONDS: Final = 15.0
 
 
 class MetricsFileError(StreamValidatorError):
@@ -28,8 +36,8 @@ class MetricsFileError(StreamValidatorError):
 class ReplayMetrics(Observer):
     """Feeds ``metrics``. ``file``: also written there, for node_exporter's textfile collector.
 
-    An interrupted replay that goes on begins with the counts of its earlier runs, so that it ends with all of them.
-    ``begun`` is called when they are there, before anything more is counted.
+    Counters show what is durable, and an interrupted replay that goes on begins with just that: so they never fall,
+    however it ended, and nothing counts twice. ``begun`` is called when they are there, before anything is added.
     """
 
     def __init__(self, metrics: Metrics, file: Path | None = None, begun: Callable[[], object] = lambda: None) -> None:
@@ -37,6 +45,10 @@ class ReplayMetrics(Observer):
         self._file = file
         self._begun = begun
         self._deaths = 0
+        self._new, self._repeated = Statistics(), Statistics()
+        self._alerts: Transitions = Counter()
+        self._written = 0.0
+        metrics.counting = False
         self._state("judging")
 
     def _state(self, state: str) -> None:
@@ -52,18 +64,17 @@ class ReplayMetrics(Observer):
         metrics.set("replay_processed_bytes", checkpoint.weight)
         metrics.set("replay_workers", workers)
         metrics.register(register, _as_of(register), establishments)
-        if checkpoint.statistics:
-            metrics.count(Statistics.from_bytes(checkpoint.statistics))
-            again = checkpoint.totals.duplicates + checkpoint.totals.copies
-            metrics.add("documents", "", "repeated", "", by=again)
+        metrics.count(restored(checkpoint.statistics))
+        metrics.repeated(restored(checkpoint.repeated))
+        metrics.counting = True
         metrics.ready_when(lambda: None)
         self.write()
         self._begun()
 
     def counted(self, chunk: Chunk, statistics: Statistics, repeated: Statistics) -> None:
         """See :class:`~stream_validator.replay.observer.Observer`."""
-        self._metrics.count(statistics)
-        self._metrics.repeated(repeated)
+        self._new.merge(statistics)
+        self._repeated.merge(repeated)
         self._metrics.timed(Timings.from_bytes(chunk.timings))
         if chunk.read:
             self._metrics.batch("judge", chunk.read)
@@ -75,6 +86,18 @@ class ReplayMetrics(Observer):
         self._metrics.timed(timings)
         self._metrics.set("replay_processed_bytes", done)
 
+    def saved(self) -> None:
+        """See :class:`~stream_validator.replay.observer.Observer`."""
+        self._metrics.count(self._new)
+        self._metrics.repeated(self._repeated)
+        self._new, self._repeated = Statistics(), Statistics()
+        if time.monotonic() - self._written >= _FILE_SECONDS:
+            self._write_now()
+
+    def _write_now(self) -> None:
+        with suppress(MetricsFileError):  # told at the end, if it lasts: no reason to stop judging
+            self.write()
+
     def died(self, processes: int) -> None:
         """See :class:`~stream_validator.replay.observer.Observer`."""
         if processes > self._deaths:
@@ -85,19 +108,21 @@ class ReplayMetrics(Observer):
         """See :class:`~stream_validator.replay.observer.Observer`."""
         self._metrics.set("replay_processed_bytes", done)
         self._state("finishing")
+        self._write_now()
 
     def listening(self, alerts_of: AlertsOf) -> AlertsOf:
         """See :class:`~stream_validator.replay.observer.Observer`."""
 
         def heard(state: KeyState) -> tuple[Alert, ...]:
             alerts = alerts_of(state)
-            self._metrics.alerts(at_the_end(alerts))
+            self._alerts.update(at_the_end(alerts))
             return alerts
 
         return heard
 
     def finished(self) -> None:
         """See :class:`~stream_validator.replay.observer.Observer`."""
+        self._metrics.alerts(self._alerts)
         self._metrics.now("replay_finished_timestamp_seconds")
         self._state("finished")
 
@@ -109,6 +134,7 @@ class ReplayMetrics(Observer):
         """Write the file, whole or not at all. Raises :class:`MetricsFileError`."""
         if self._file is None:
             return
+        self._written = time.monotonic()
         try:
             write_to_textfile(str(self._file), self._metrics.registry)
         except OSError as error:

@@ -27,6 +27,9 @@ class Observer:
     def accounted(self, done: int, seconds: float) -> None:
         """A chunk is accounted for, which took the parent ``seconds``; ``done`` bytes of the inputs are."""
 
+    def saved(self) -> None:
+        """What was counted so far is durable: a replay that is resumed begins with it."""
+
     def died(self, processes: int) -> None:
         """So many processes have died and were replaced since the start."""
 

@@ -171,12 +171,14 @@ class _Session:
                     DEAD_LETTERS: self._dead.file.size,
                 },
                 self.accounts.statistics.to_bytes(),
+                self.accounts.repeated.to_bytes(),
                 self.accounts.totals,
                 self.seconds,
                 finished,
             )
         )
         self.store.commit()
+        self._observer.saved()
         self.accounts.touched = 0
         self._saved = time.monotonic()
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final, NamedTuple
 
 from markupsafe import Markup, escape
+
+from stream_validator.text import spelt_out
 
 _MONTHS_PT: Final = ("jan.", "fev.", "mar.", "abr.", "mai.", "jun.", "jul.", "ago.", "set.", "out.", "nov.", "dez.")
 _MONTHS_EN: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -17,8 +18,6 @@ _MONTH = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])", re.ASCII)
 _CNPJ = re.compile(r"([0-9A-Z]{2})([0-9A-Z]{3})([0-9A-Z]{3})([0-9A-Z]{4})([0-9]{2})", re.ASCII)
 _ROOT = re.compile(r"([0-9A-Z]{2})([0-9A-Z]{3})([0-9A-Z]{3})", re.ASCII)
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,12})?", re.ASCII)
-#: Categories of characters that a page does not show, or that change how their neighbours are shown.
-_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _LENGTH: Final = 240
 
 
@@ -49,9 +48,7 @@ def same(text: str) -> Both:
 
 def visible(text: str, limit: int = _LENGTH) -> str:
     """``text`` with every invisible or direction-changing character spelt out, cut after ``limit`` characters."""
-    cut = text[:limit]
-    if not cut.isprintable() or not cut.isascii():
-        cut = "".join(f"⟨U+{ord(char):04X}⟩" if unicodedata.category(char) in _INVISIBLE else char for char in cut)
+    cut = spelt_out(text[:limit])
     rest = len(text) - limit
     return f"{cut}… (+{rest})" if rest > 0 else cut
 

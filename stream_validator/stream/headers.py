@@ -8,6 +8,7 @@ headers. ``ce_time`` is therefore left out: the broker's timestamp says when.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
@@ -31,6 +32,11 @@ REDRIVEN: Final = "glp.deadletter.redriven.v1"
 LETTER: Final = "redrive.letter"
 #: Longest ``error.message``, in characters: it may quote a document.
 MAX_MESSAGE: Final = 1000
+#: Most attempts that are told of: so many, or more.
+MAX_ATTEMPTS: Final = 100
+#: What a dead letter need not say.
+_OPTIONAL: Final = frozenset({"sha256"})
+_SHA256: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
 
 
 def event_id(event_type: str, key: bytes | None, value: bytes | None) -> str:
@@ -79,7 +85,9 @@ class DeadLetterHeaders(msgspec.Struct, frozen=True):
     """Why bytes are in ``glp.deadletter.v1`` and where they came from. ``kind`` is of ``errors.DEAD_LETTER_KINDS``.
 
     ``stage`` is what was being done (``read``, ``ledger``), ``topic`` the full name with its prefix, ``attempts`` how
-    often the bytes have come through (1 the first time, one more with each redrive).
+    often the bytes have come through (1 the first time, one more with each redrive, at most :data:`MAX_ATTEMPTS`).
+    ``sha256`` is of the bytes before any compression, their own or the letter's: of a document, the one that its
+    assessment has. Empty: not known.
     """
 
     kind: str
@@ -89,6 +97,7 @@ class DeadLetterHeaders(msgspec.Struct, frozen=True):
     partition: int
     offset: int
     attempts: int = 1
+    sha256: str = ""
 
     def encode(self) -> Headers:
         """As headers ``error.kind`` and so on."""
@@ -101,16 +110,30 @@ class DeadLetterHeaders(msgspec.Struct, frozen=True):
             "partition": str(self.partition),
             "offset": str(self.offset),
             "attempts": str(self.attempts),
+            "sha256": self.sha256,
         }
         # A message may hold lone surrogates of a file name: a header is always written.
-        return [(f"error.{name}", text.encode("utf-8", "replace")) for name, text in pairs.items()]
+        return [
+            (f"error.{name}", text.encode("utf-8", "replace"))
+            for name, text in pairs.items()
+            if text or name not in _OPTIONAL
+        ]
 
     @classmethod
     def decode(cls, headers: Iterable[tuple[str, bytes | None]]) -> DeadLetterHeaders | None:
-        """What the headers of a dead letter say, None when they are not all there or not well-formed."""
+        """What the headers of a dead letter say, None when they are not all there or not well-formed.
+
+        Whoever may write to the topic may have written them: a count of attempts is believed as far as there can be.
+        """
         found = {name.removeprefix("error."): value for name, value in headers if name.startswith("error.")}
         try:
-            text = {name: (found[name] or b"").decode() for name in cls.__struct_fields__}
-            return msgspec.convert(text, cls, strict=False)
+            text = {
+                name: (found[name] or b"").decode()
+                for name in cls.__struct_fields__
+                if name in found or name not in _OPTIONAL
+            }
+            told = msgspec.convert(text, cls, strict=False)
         except (KeyError, UnicodeDecodeError, msgspec.ValidationError):
             return None
+        known = told.sha256 if _SHA256.match(told.sha256) else ""
+        return msgspec.structs.replace(told, attempts=min(max(told.attempts, 1), MAX_ATTEMPTS), sha256=known)

@@ -44,6 +44,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
 }
 _EVENT: Final = ("ce_specversion", "ce_id", "ce_source", "ce_type")
 _ERROR: Final = tuple(f"error.{name}" for name in headers.DeadLetterHeaders.__struct_fields__)
+_SHA256: Final = "error.sha256"
 #: Headers by topic of bytes: those that are always there, then the others.
 _HEADERS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     # Other publishers need not send any: the bytes speak for themselves.
@@ -54,7 +55,7 @@ _HEADERS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 _LETTERS_AND_MARKS: Final[dict[str, Any]] = {
     "if": {"properties": {"ce_type": {"enum": [headers.REDRIVING, headers.REDRIVEN]}}},
     "then": {"required": [headers.LETTER]},
-    "else": {"required": list(_ERROR)},
+    "else": {"required": [name for name in _ERROR if name != _SHA256]},
 }
 #: Headers of a message with a JSON value.
 JSON_HEADERS: Final = ((*_EVENT, "content-type"), ("ce_subject", "ce_dataschema"))
@@ -127,6 +128,11 @@ def schema_text(topic: Topic) -> str:
     return json.dumps(schema(topic), ensure_ascii=False, indent=2) + "\n"
 
 
+def schema_file(topic_id: str) -> Path:
+    """Where a topic's schema is."""
+    return folder() / topic_id / "schema.json"
+
+
 def schema_files() -> dict[Path, str]:
     """What every ``schema.json`` must hold, by path."""
-    return {folder() / topic.id / "schema.json": schema_text(topic) for topic in load_topics().values()}
+    return {schema_file(topic.id): schema_text(topic) for topic in load_topics().values()}

@@ -51,21 +51,21 @@ class Partitions(_Record, frozen=True):
 
     value: int
     scales: bool
-    why: str
+    why: Text
 
 
 class Replication(_Record, frozen=True):
     """How many copies, unless the setting ``replication_factor`` says otherwise, and why."""
 
     value: int
-    why: str
+    why: Text
 
 
 class Config(_Record, frozen=True):
     """One setting of Kafka's own, as text, and why."""
 
     value: str
-    why: str
+    why: Text
 
 
 class Topic(_Record, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from examples.scenario import (
     trrni,
 )
 from stream_validator.ids import is_cnpj, is_cpf
-from stream_validator.registry.model import Establishment, Header, parse_lines
+from stream_validator.registry import ndjson
 
 NFE = "{http://www.portalfiscal.inf.br/nfe}"
 A = distributor("ALFAGAS", uf="AM")
@@ -43,11 +43,10 @@ def test_the_register_of_a_case_is_read_by_the_product() -> None:
         reseller("multi", distributors=[A, "BETAGAS"], number=2, capacity=("520", None), papers=[_paper()]),
         others=[trrni(), producer(), A],
     )
-    read = list(parse_lines(case.ndjson.splitlines()))
-    assert read == list(case.records)
-    header, *lines = read
-    assert isinstance(header, Header)
-    assert [line.role for line in lines if isinstance(line, Establishment)] == [
+    header, records = ndjson.read(case.ndjson.splitlines())
+    lines = list(records)
+    assert [header, *lines] == list(case.records)
+    assert [line.role for line in lines] == [
         "reseller",
         "reseller",
         "trrni",

@@ -69,7 +69,7 @@ def test_every_alert_has_its_place_in_the_runbook(page: str) -> None:
     headings = re.findall(r"^## (\w+)$", text, re.MULTILINE)
     assert sorted(headings) == sorted(rule["alert"] for rule in alerts())
     for rule in alerts():
-        assert rule["annotations"]["runbook"] == f"docs/runbook.md#{rule['alert'].lower()}"
+        assert rule["annotations"]["runbook"] == f"docs/runbook.pt-BR.md#{rule['alert'].lower()}"
         section = text.split(f"## {rule['alert']}\n", 1)[1].split("\n## ", 1)[0]
         assert len(section) > 200, f"{rule['alert']}: what is one to do?"
 

@@ -93,8 +93,10 @@ def test_the_variables_are_there_and_used(name: str) -> None:
     used = " ".join(one.expr for one in expressions() if one.board == name)
     for variable in set(variables) - {"datasource"}:
         assert f"${variable}" in used
-        metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variables[variable]["query"]["query"]).groups()  # type: ignore[union-attr]
+        query = variables[variable]["query"]["query"]
+        metric, label = re.fullmatch(r"label_values\((\w+)(?:{job=~\"\$job\"})?, (\w+)\)", query).groups()  # type: ignore[union-attr]
         assert label == variable
+        assert (label == "instance") == ("$job" in query), "processes are those of the chosen origin"
         family = by_sample()[metric]
         assert label in family.labels or label in _ADDED
 

@@ -90,6 +90,33 @@ def test_nothing_else_is_there(exporter: Exporter, path: str) -> None:
     assert b"root:" not in body
 
 
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://host:9464/metrics", 200),
+        ("HTTPS://[::1]/healthz", 200),
+        ("http:///readyz", 200),
+        ("http://host/metrics?name[]=x", 200),
+        ("http://host", 404),
+        ("http://host?/metrics", 404),
+        ("http://host/", 404),
+        ("ftp://host/metrics", 404),
+        ("/http://host/metrics", 404),
+        ("http://hosthttp://host/metrics", 404),
+    ],
+)
+def test_a_request_through_a_proxy_is_answered(exporter: Exporter, target: str, status: int) -> None:
+    assert ask(exporter, target)[0] == status
+
+
+@pytest.mark.parametrize("query", ["name[]=nobody", "name[]=stream_validator_ready", "name%5B%5D=x&name[]=", "", "%00"])
+def test_a_query_leaves_nothing_out(exporter: Exporter, query: str) -> None:
+    status, body, _ = ask(exporter, f"/metrics?{query}")
+    assert status == 200
+    found = Samples(body.decode())
+    assert {name for name, _ in found.all} >= {"ready", "rebalances_total", "process_start_time_seconds"}
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "TRACE", "FOO"])
 def test_nothing_can_be_done_to_it(exporter: Exporter, method: str) -> None:
     assert ask(exporter, "/metrics", method)[0] == 405
@@ -130,6 +157,9 @@ def test_a_port_that_is_taken_is_wrong_use(exporter: Exporter, metrics: Metrics)
         Exporter(metrics.serving(), HOST, exporter.port, lambda: None, lambda: None)
     with pytest.raises(UsageError, match=r"metrics on 192\.0\.2\.1:0: "):
         Exporter(metrics.serving(), "192.0.2.1", 0, lambda: None, lambda: None)
+    for host in ("a..b", "x" * 70):
+        with pytest.raises(UsageError, match=f"metrics on {host}:0: "):
+            Exporter(metrics.serving(), host, 0, lambda: None, lambda: None)
 
 
 def test_ipv6_is_served(metrics: Metrics) -> None:
@@ -190,8 +220,8 @@ def test_the_beginning_waits_for_a_first_scrape(exporter: Exporter) -> None:
     first = threading.Timer(0.3, ask, (exporter, "/metrics"))
     first.start()
     assert exporter.wait_for_first_scrape(30)
-    assert exporter.wait_for_first_scrape(0)
     first.join()
+    assert not exporter.wait_for_first_scrape(0.1), "one before, which did not see what is there now"
 
 
 def test_the_end_waits_for_a_last_scrape(exporter: Exporter) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import gc
 import io
 import json
 import logging
@@ -15,7 +18,9 @@ from hypothesis import strategies as st
 
 from stream_validator import logs
 from stream_validator.ids import cnpj_check_digits, cpf_check_digits
-from stream_validator.logs import REMOVED, document_id, masked
+from stream_validator.lines import LONG_NUMBER, REMOVED
+from stream_validator.logs import document_id
+from stream_validator.masking import masked
 
 CPF = "12345678909"
 CNPJ = "11222333000181"
@@ -93,10 +98,17 @@ def test_on_a_terminal_it_is_text_for_people() -> None:
         (f"cnpj{CNPJ}x", "cnpj[cnpj]x"),
         ("35240512ABC34501DE35550010000000011000000010", "[key]"),
         ("00000000191A00", "[cpf]A00"),
+        ("3524 0511 2223 3300 0181 5500 1000 0000 0110 0000 0010", "[key]"),
+        ("1234\u200b567\u20608909", "[cpf]"),
+        ("123.456.789\u201309 e ok", "[cpf] e ok"),
+        ("１２３.４５６.７８９-０９", "[cpf]"),
+        ("١٢٣٤٥٦٧٨٩٠٩", "[cpf]"),
+        ("112223330001\u202e81", "[cnpj]"),
     ],
 )
 def test_identities_are_masked_wherever_they_stand(given: str, told: str) -> None:
-    assert masked(given) == told
+    if given.isascii():
+        assert masked(given) == told
     log, stream = logged()
     log.warning(given, why=given, more=[given, {"deep": given}], other={given: 1})
     found = line(stream)
@@ -213,10 +225,100 @@ def test_levels_quiet_libraries_and_lines_left_out() -> None:
     assert line(stream)["event"] == "every step"
 
 
-def test_a_line_has_an_end() -> None:
+def test_what_a_library_says_of_an_exception_is_its_type() -> None:
+    error = CarelessError(f"bad value: FULANO DE TAL {CPF}")
+    for level, told in (("INFO", "CarelessError"), ("DEBUG", "CarelessError('bad value: FULANO DE TAL [cpf]')")):
+        _, stream = logged(level)
+        logging.getLogger("mode").error("Crashed reason=%r", error)
+        assert line(stream)["event"] == f"Crashed reason={told}"
+    _, stream = logged()
+    log = logging.getLogger("aiokafka")
+    log.error(error)
+    log.error("%s and %r of %d", [error, {"why": (error,)}], "x", 2)
+    log.error("%(why)s", {"why": error})
+    log.error("no node: %s", ConnectionRefusedError(errno.ECONNREFUSED, "FULANO"))
+    log.error("first\nFULANO, of whom the second line tells")
+    log.error("two of %s", CPF, "more than it takes")
+    assert [json.loads(each)["event"] for each in stream.getvalue().splitlines()] == [
+        "CarelessError",
+        "[CarelessError, {'why': [CarelessError]}] and 'x' of 2",
+        "CarelessError",
+        "no node: ConnectionRefusedError (Connection refused)",
+        "first",
+        "two of %s",
+    ]
+
+
+def test_asyncio_does_not_tell_what_a_lost_task_failed_on() -> None:
+    _, stream = logged()
+
+    async def lost() -> None:
+        _fail()
+
+    async def body() -> None:
+        task = asyncio.ensure_future(lost())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        logging.getLogger("mode").error("Cancelled task %r", task)
+        del task
+        gc.collect()
+
+    asyncio.run(body())
+    told = [json.loads(each) for each in stream.getvalue().splitlines()]
+    assert [each["event"] for each in told] == ["Cancelled task Task", "Task exception was never retrieved"]
+    assert told[1]["error"] == "CarelessError"
+    assert "FULANO" not in stream.getvalue()
+
+
+def test_of_an_exception_in_a_field_the_type_is_told() -> None:
+    for level, told in (("INFO", "CarelessError"), ("DEBUG", "FULANO [cpf]")):
+        log, stream = logged(level)
+        log.info("x", error=CarelessError(f"FULANO {CPF}"))
+        assert line(stream)["error"] == told
     log, stream = logged()
-    log.info("x" * 100_000)
-    assert len(line(stream)["event"]) == 500
+    log.error("disk", exc_info=OSError(errno.ENOSPC, "FULANO", "FULANO.xml"))
+    assert line(stream)["error"] == "OSError (No space left on device)"
+
+
+class UnspeakableError(Exception):
+    """An error, and a value, whose text cannot be had."""
+
+    def __str__(self) -> str:
+        raise CarelessError("FULANO")
+
+    __repr__ = __str__
+
+
+def test_a_line_is_written_whatever_is_in_it(capfd: pytest.CaptureFixture[str]) -> None:
+    for level in ("INFO", "DEBUG"):
+        log, stream = logged(level, without=("x",))
+        log.info("x", error=UnspeakableError(), odd=object, number=10**5000, more=[10**5000], offset=10**5000)
+        log.error("y", exc_info=UnspeakableError())
+        logging.getLogger("faust").error("%s %d", UnspeakableError(), 10**5000)
+        logging.getLogger("faust").error(UnspeakableError())
+        log.info("z", share=float("nan"), worth=12345678909.0)
+        told = [json.loads(each) for each in stream.getvalue().splitlines()]
+        assert len(told) == 5
+        assert told[0]["number"] == told[0]["offset"] == LONG_NUMBER
+        assert (told[4]["share"], told[4]["worth"]) == ("nan", "[cpf].0")
+        assert "FULANO" not in stream.getvalue()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_where_a_line_cannot_be_written_only_that_is_said(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(self: Any, _logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+        if "FULANO" in str(event):
+            raise CarelessError("FULANO")
+        return event
+
+    monkeypatch.setattr(logs.Guard, "__call__", fail)
+    log, stream = logged()
+    log.info("of FULANO", more="FULANO")
+    found = line(stream)
+    assert (found["event"], found["error"]) == ("a line of the log cannot be written", "CarelessError")
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_document_is_called_by_its_hash() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import platform
 import re
 import subprocess
 import threading
@@ -17,10 +18,11 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
+from stream_validator import __version__
 from stream_validator.errors import DEAD_LETTER_KINDS
 from stream_validator.law import catalogue as law
 from stream_validator.metrics import Metrics
-from stream_validator.observe.families import OTHER, PREFIX, Program, families
+from stream_validator.observe.families import FREE, OTHER, PREFIX, Program, families
 from stream_validator.observe.timings import Laps, Timings
 from stream_validator.records import (
     OUTCOMES,
@@ -33,6 +35,7 @@ from stream_validator.records import (
     Party,
     Versions,
 )
+from stream_validator.registry.store import version_id
 from stream_validator.report.statistics import Statistics
 from tests.conftest import RequireComponent
 from tests.observe.samples import Samples
@@ -209,8 +212,8 @@ def _assert_bounded(metrics: Metrics, program: Program) -> None:
                 if label == "le":
                     continue
                 kind = own.labels[label]
-                if kind in ("version", "hash"):
-                    assert re.fullmatch(r"[0-9A-Za-z.+-]{1,64}", value)
+                if kind in FREE:
+                    assert value == OTHER or FREE[kind].match(value)
                 else:
                     assert value in {*metrics.labels.values(kind), OTHER}, f"{sample.name}: {label}={value!r}"
 
@@ -272,10 +275,50 @@ def test_the_register_is_one_series_whatever_came_before() -> None:
         found.total("registry_as_of_timestamp_seconds")
 
 
+IDENTITIES = (
+    *("12345678909", "123.456.789-09", "123.456.789.09", "123-456-789-09", "1.2.3.4.5.6.7.8.9.0.9"),
+    *("11222333000181", "11.222.333/0001-81", "11.222.333.0001-81", "11-222-333-0001-81", "11222333-0001-81"),
+    *("12ABC34501DE35", "12.ABC.345/01DE-35", "12abc34501de35", "11.222.333", "11222333", "012345678909", "0" * 14),
+    *("35240511222333000181550010000000011000000010", "3524.0511.2223.3300.0181.5500.1000.0000.0110.0000.0010"),
+    *("35240512ABC34501DE35550010000000011000000010", "2026-12-01-11222333000181", "undated-11222333000181"),
+    *("2026-12-01-000012-12345678909a", "2026-12-01-000012-a12345678909", "1234-56-78-000909-123456789090"),
+    *("FULANO", "0.1.0+FULANO", "2026.12.0-12345678909", "2026.12.12345678909", "v1", "", " ", "x" * 65),
+)
+
+
+@pytest.mark.parametrize("name", sorted(FREE))
+def test_no_identity_is_a_version(name: str) -> None:
+    labels = Metrics("worker", CATALOGUE).labels
+    assert {labels.bound(name, text) for text in IDENTITIES if name != "hash" or len(text) != 12} == {OTHER}
+
+
+@given(st.text(alphabet="0123456789", min_size=11, max_size=44), st.data())
+def test_no_long_number_is_a_version_however_it_is_written(digits: str, data: st.DataObject) -> None:
+    """At most the digits of a hash (12) follow one another, and only where everything else is there, too."""
+    labels = Metrics("worker", CATALOGUE).labels
+    marks = data.draw(
+        st.lists(st.sampled_from(["", "", ".", "-", "/", "+"]), min_size=len(digits), max_size=len(digits))
+    )
+    text = "".join(digit + mark for digit, mark in zip(digits, marks, strict=True)).rstrip("./-+")
+    for name in ("catalogue_version", "release"):
+        assert labels.bound(name, text) == OTHER
+    assert labels.bound("register_version", digits) == labels.bound("register_version", f"undated-{digits}") == OTHER
+
+
+def test_every_version_that_the_product_makes_is_shown() -> None:
+    labels = Metrics("worker", CATALOGUE).labels
+    for day in (None, dt.date(2026, 10, 27), dt.date(2000, 2, 29)):
+        for text in (version_id(day, sequence, "0123456789abcdef" * 4) for sequence in (0, 3, 999_999)):
+            assert labels.bound("register_version", text) == text
+    for text in ("0.1.0", "1.12.0rc1", "3.13.0", "3.14.0a4+", "0.2.0.dev1", __version__, platform.python_version()):
+        assert labels.bound("release", text) == text
+    for text in (CATALOGUE.version, "2027.1.10"):
+        assert labels.bound("catalogue_version", text) == text
+
+
 def test_build_and_catalogue_are_told() -> None:
     found = samples(Metrics("replay", CATALOGUE))
-    ((_, python),) = found.by("build_info", "version", "python")
-    assert python.startswith("3.")
+    assert found.by("build_info", "version", "python") == {(__version__, platform.python_version()): 1}
     assert found.by("catalogue_info", "version", "hash") == {(CATALOGUE.version, CATALOGUE.hash[:12]): 1}
     assert found.total("catalogue_rules") == len(CATALOGUE.rules)
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import RequireComponent
 from tests.kafka.fixtures import Kafka
+from tests.observe.expressions import alerts
 from tests.observe.prometheus import Prometheus
 from tests.observe.proof import assert_replays, prove
 from tests.observe.samples import EXAMPLE, ROOT, WORLD, environment
@@ -44,6 +45,38 @@ def test_a_replay_of_the_example_is_shown_as_its_summary_says(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("needed")
+def test_a_replay_that_is_killed_and_resumed_counts_nothing_twice(tmp_path: Path) -> None:
+    """Its counters never fall, so ``increase`` sees each document once; what is gone is told of."""
+    port, out = free_port(), tmp_path / "out"
+    more = ("--metrics-port", port, "--metrics-wait", 60, "--workers", 1, "--checkpoint", 1)
+    with Prometheus(tmp_path / "prometheus", "replay", f"127.0.0.1:{port}") as prometheus:
+        with subprocess.Popen(
+            _arguments(out, *more, data=EXAMPLE),
+            cwd=ROOT,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as killed:
+            prometheus.wait_for('sum(stream_validator_documents_total{result="sale"}) > 0')
+            killed.kill()
+        prometheus.wait_for("up == 0")
+        (gone,) = (rule for rule in alerts() if rule["alert"] == "ReplayDied")
+        prometheus.wait_for(gone["expr"])
+        command = _arguments(out, *more, "--resume", data=EXAMPLE)
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=150, check=False
+        )
+        assert done.returncode in (0, 3), done.stdout + done.stderr
+        scraped = prometheus.times("stream_validator_replay_finished_timestamp_seconds")
+        counters = "documents|outcomes|findings|alerts|sales|events|dead_letters|signatures|sold_kilograms"
+        for counter in counters.split("|"):
+            fallen = f"sum(resets(stream_validator_{counter}_total[10m]))"
+            assert [point.value for point in prometheus.query(fallen, scraped[-1])] == [0], counter
+        assert_replays(prometheus, scraped[-1], summary(out))
+        assert prometheus.query(gone["expr"], scraped[-1]) == []
+
+
+@pytest.mark.usefixtures("needed")
 def test_a_worker_is_shown_as_the_summary_of_a_replay_says(kafka: Kafka, tmp_path: Path) -> None:
     port = free_port()
     told_by = replay(tmp_path / "out")
@@ -61,7 +94,7 @@ def test_a_worker_is_shown_as_the_summary_of_a_replay_says(kafka: Kafka, tmp_pat
         prometheus.wait_for(
             "sum(stream_validator_consumer_lag_messages) == 0 "
             "and sum(stream_validator_batch_messages_sum) > 0 "
-            "and max(stream_validator_lag_checked_timestamp_seconds) "
+            "and max(stream_validator_cluster_answered_timestamp_seconds) "
             "> max(stream_validator_last_processed_timestamp_seconds) "
         )
         scraped = prometheus.times("stream_validator_consumer_lag_messages")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import pty
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,7 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from stream_validator import cli
+from stream_validator.commands.replay import DEAD, FOUND
+from stream_validator.errors import StreamValidatorError
 from tests.observe.samples import COMMAND, EXAMPLE, ROOT, WORLD, Samples, assert_is_summary, environment
 
 
@@ -185,6 +193,10 @@ def test_a_resumed_replay_ends_with_all_figures(tmp_path: Path) -> None:
         (["--metrics-file", "REGISTER"], "which this replay reads or writes"),
         (["--metrics-file", "OUT/summary.json"], "its folder is not there"),
         (["--metrics-wait", "30"], "--metrics-wait needs --metrics-port"),
+        (["--metrics-host", "", "--metrics-port", "9465"], "--metrics-host: an address is needed"),
+        (["--metrics-host", " "], "--metrics-host: an address is needed"),
+        (["--metrics-host", "127.0.0.1"], "--metrics-host needs --metrics-port"),
+        (["--metrics-host", "a..b", "--metrics-port", "9465"], "metrics on a..b:9465: "),
         (["--metrics-port", "TAKEN"], "Address already in use"),
     ],
 )
@@ -203,6 +215,102 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, more: list[str], tol
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def replay_without_its_file(tmp_path: Path, *more: object, stop: bool = False) -> tuple[int, str]:
+    """Run a replay whose ``--metrics-file`` can be written at its beginning and not at its end: exit code and stderr."""
+    folder = tmp_path / "metrics"
+    folder.mkdir()
+    process = subprocess.Popen(
+        _arguments(tmp_path / "out", "--metrics-file", folder / "replay.prom", "--workers", 1, *more, data=EXAMPLE),
+        cwd=ROOT,
+        env=environment() | {"STREAM_VALIDATOR_LANG": "en"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not (folder / "replay.prom").exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.005)
+    shutil.rmtree(folder)
+    if stop:
+        process.send_signal(signal.SIGTERM)
+    _, told = process.communicate(timeout=120)
+    return process.returncode, told
+
+
+@pytest.mark.parametrize(
+    ("more", "stop", "code"), [([], False, DEAD), (["--fail-on", "exception"], False, FOUND), ([], True, 143)]
+)
+def test_a_file_that_cannot_be_written_hides_no_other_code(
+    tmp_path: Path, more: list[str], stop: bool, code: int
+) -> None:
+    found, told = replay_without_its_file(tmp_path, *more, stop=stop)
+    assert found == code, told
+    assert told.count("stream-validator: --metrics-file ") == 1
+    assert ("Stopped" in told) is stop
+
+
+def test_where_there_is_no_other_code_the_file_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "one.pdf").write_bytes(b"%PDF-1.4")
+    words = ("replay", str(tmp_path / "one.pdf"), "--registry", str(WORLD / "registry.ndjson"), "--workers", "0")
+    file = ("--metrics-file", str(tmp_path / "replay.prom"))
+    done = CliRunner().invoke(cli.app, [*words, *file, "--out", str(tmp_path / "first")])
+    assert done.exit_code == 0, done.output
+
+    def full(*_: object) -> None:
+        if (tmp_path / "second" / "summary.json").exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("stream_validator.replay.metrics.write_to_textfile", full)
+    done = CliRunner().invoke(cli.app, [*words, *file, "--out", str(tmp_path / "second")])
+    assert isinstance(done.exception, StreamValidatorError), "which the entry point ends with 2"
+    assert str(done.exception).endswith("replay.prom: No space left on device")
+
+
+def on_a_terminal(arguments: list[str], port: int) -> tuple[int, str]:
+    """Exit code and screen of a replay that is scraped when it waits the first time, and told to stop the second time."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(arguments, cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    shown, waits = b"", 0
+    try:
+        while True:
+            try:
+                shown += os.read(ours, 10_000)
+            except OSError:  # it has ended
+                break
+            if waits == 0 and b"primeira leitura" in shown:
+                waits = 1
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).close()
+            elif waits == 1 and "última leitura".encode() in shown:
+                waits = 2
+                process.send_signal(signal.SIGTERM)
+        return process.wait(60), shown.decode()
+    finally:
+        os.close(ours)
+        process.kill()
+
+
+def test_whoever_is_in_front_is_told_what_it_waits_for(tmp_path: Path) -> None:
+    port = free_port()
+    more = ("--metrics-port", port, "--metrics-wait")
+    done = replay(tmp_path / "nobody", *more, 1, "--lang", "en", "--workers", 0)
+    assert done.stderr.splitlines()[0] == "Waiting for the first scrape of the metrics (at most 1 s)…"
+    assert "last scrape" not in done.stderr, "nobody scrapes, so nobody is waited for"
+    silent = replay(tmp_path / "silent", "--metrics-port", port, "--workers", 0)
+    assert "leitura" not in silent.stderr
+
+
+def test_on_a_terminal_the_bar_leaves_room_for_it(tmp_path: Path) -> None:
+    port = free_port()
+    arguments = _arguments(tmp_path / "out", "--metrics-port", port, "--metrics-wait", 60, "--workers", 1, data=EXAMPLE)
+    code, shown = on_a_terminal(arguments, port)
+    assert "À espera da primeira leitura das métricas (até 60 s)…\r\n" in shown
+    assert "À espera da última leitura das métricas (até 30 s)…\r\n" in shown
+    assert code == DEAD, "it was over when it was told to stop"
 
 
 def test_without_being_asked_for_it_costs_no_import(tmp_path: Path) -> None:

@@ -165,7 +165,20 @@ def test_lag_and_partitions_are_those_of_now(tmp_path: Path) -> None:
     found = stages.samples()
     assert found.by("consumer_lag_messages", "partition") == {"1": 2}
     assert found.by("assigned_partitions", "topic") == {"nfe.document.v1": 1}
-    assert found.total("lag_checked_timestamp_seconds") > 1e9
+
+
+def test_a_cluster_that_does_not_answer_has_no_lag(stages: Stages) -> None:
+    observer, document = stages.observer, stages.topics.document
+    observer.answered()
+    observer.lag({(document, 0): 5})
+    reached = [observer.reaches]
+    observer.unanswered()
+    reached.append(observer.reaches)
+    found = stages.samples()
+    assert not found.by("consumer_lag_messages", "partition")
+    assert found.total("cluster_answered_timestamp_seconds") > 1e9
+    observer.answered()
+    assert [*reached, observer.reaches] == [True, False, True]
 
 
 def test_in_flight_rises_and_falls(stages: Stages) -> None:

@@ -31,7 +31,7 @@ from stream_validator.registry.model import (
     Place,
     Succession,
     Window,
-    parse_lines,
+    parse_line,
 )
 
 D = dt.date
@@ -215,10 +215,10 @@ def test_windows_in_a_row_answer_for_each_day_once(cuts: list[dt.date], day: dt.
 def test_impossible_kilograms_are_refused(kg: str) -> None:
     line = f'{{"cnpj":"11222333000181","role":"reseller","capacity":[{{"from":"2020-01-01","kg":"{kg}"}}]}}'
     with pytest.raises(RegistryLineError):
-        list(parse_lines([line.encode()]))
+        parse_line(line.encode(), 1)
 
 
 def test_bounds_the_wrong_way_around_are_refused() -> None:
     line = b'{"cnpj":"11222333000181","role":"reseller","capacity":[{"from":"2020-01-01","kg_min":"2","kg_max":"1"}]}'
     with pytest.raises(RegistryLineError, match="kg_max"):
-        list(parse_lines([line]))
+        parse_line(line, 1)

@@ -223,6 +223,41 @@ def test_what_is_wrong_names_its_line(lines: list[bytes], number: int, why: str)
     assert caught.value.line == number
 
 
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ([b"{", GOOD, b"{}", GOOD], ["line 1: json: ", "; line 3: json: ", "; line 4: cnpj: "]),
+        (
+            [b'{"registry":{"unread":["123","456"],"distributors":[{"root":"1","names":["A"]}]}}', b"{"],
+            ["line 1: root: '1'", "; line 1: unread: '123'", "; line 1: unread: '456'", "; line 2: json: "],
+        ),
+        ([GOOD, *[b"{"] * 12], ["line 2: json: ", "; line 11: json: ", "; and 2 more"]),
+    ],
+)
+def test_everything_that_is_wrong_is_told_at_once(lines: list[bytes], told: list[str]) -> None:
+    with pytest.raises(RegistryLineError) as caught:
+        read(*lines)
+    message = str(caught.value)
+    places = [message.find(one) for one in told]
+    assert -1 not in places, message
+    assert places == sorted(places)
+    assert message.startswith(told[0])
+    assert "line 12" not in message, "as many as a person reads"
+
+
+def test_nothing_is_given_after_a_wrong_line() -> None:
+    _, stream = ndjson.read([GOOD, b"{", GOOD.replace(cnpj(1).encode(), cnpj(2).encode())])
+    assert next(stream).cnpj == cnpj(1)
+    with pytest.raises(RegistryLineError, match="line 2"):
+        next(stream)
+
+
+def test_what_is_wrong_is_told_briefly() -> None:
+    with pytest.raises(RegistryLineError) as caught:
+        read(b"{", b'{"cnpj":"%b","role":"reseller"}' % (b"9" * 100_000))
+    assert len(str(caught.value)) < 1000
+
+
 def _step(root: int, successor: int) -> Succession:
     return Succession(root=f"{root:08d}", successor=f"{successor:08d}", from_=dt.date(2020, 1, 1))
 

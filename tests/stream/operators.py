@@ -43,7 +43,7 @@ class Operator:
         """Run a command in this process, ended as the command line ends it."""
         environment = self.environment | {f"STREAM_VALIDATOR_{name.upper()}": value for name, value in given.items()}
         with pytest.MonkeyPatch.context() as patch:
-            _clean(patch)
+            clean(patch)
             result = CliRunner().invoke(app, [str(word) for word in words], input=stdin, env=environment)
         if isinstance(result.exception, StreamValidatorError):
             return Done(2, result.stdout, f"{result.stderr}stream-validator: {result.exception}\n")
@@ -53,7 +53,7 @@ class Operator:
 
     def start(self, *words: str | Path, **given: str) -> subprocess.Popen[str]:
         """Start a command as a process of its own."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("STREAM_VALIDATOR_")}
+        environment = {name: value for name, value in os.environ.items() if not is_setting(name)}
         environment |= self.environment | {f"STREAM_VALIDATOR_{name.upper()}": value for name, value in given.items()}
         code = "from tests.stream.operators import main; main()"
         return subprocess.Popen(
@@ -67,10 +67,16 @@ class Operator:
         )
 
 
-def _clean(patch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith("STREAM_VALIDATOR_") and not name.startswith("STREAM_VALIDATOR_TEST_"):
-            patch.delenv(name)
+def is_setting(name: str) -> bool:
+    """``name`` is a variable that a command reads; those of the test suite are none."""
+    ours = name.startswith("STREAM_VALIDATOR_") and not name.startswith("STREAM_VALIDATOR_TEST_")
+    return ours or name == "KAFKA_BOOTSTRAP_SERVERS"
+
+
+def clean(patch: pytest.MonkeyPatch) -> None:
+    """Take this machine's own settings out of the environment."""
+    for name in filter(is_setting, list(os.environ)):
+        patch.delenv(name)
 
 
 def main() -> None:

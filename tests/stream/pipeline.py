@@ -277,7 +277,12 @@ class Pipeline:
         return asyncio.run(self._read(topics))
 
     async def _read(self, topics: Sequence[str]) -> list[Record]:
-        consumer = AIOKafkaConsumer(**client_options(self.settings), enable_auto_commit=False)
+        consumer = AIOKafkaConsumer(
+            # By default 500 ms at the end of each topic.
+            **client_options(self.settings),
+            enable_auto_commit=False,
+            fetch_max_wait_ms=20,
+        )
         try:
             await consumer.start()
             places = await self._places(consumer, topics)

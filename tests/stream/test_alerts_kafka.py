@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 import random
 import sqlite3
 import subprocess
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.structs import ConsumerRecord
 
+from stream_validator.commands.moments import BRASILIA
 from stream_validator.records import Alert, encode
 from stream_validator.stream.messages import Output
 from stream_validator.stream.tools.consume import AlertsTable
@@ -96,6 +100,74 @@ def test_tail_shows_what_was_asked_for_each_revision_once(
     assert "Acima da capacidade" in operator("alerts", "tail", "-n", "400", "--no-follow").out
     for words in (("--rule", "X"), ("--uf", "XX"), ("--state", "x"), ("--outcome", "pass"), ("-n", "-1")):
         assert operator("alerts", "tail", *words).code == 2, words
+
+
+def at(day: int, hour: int = 0) -> int:
+    """A moment of November 2020 in civil time of Brasília, in milliseconds since 1970."""
+    return round(dt.datetime(2020, 11, day, hour, tzinfo=BRASILIA).timestamp() * 1000)
+
+
+def test_tail_begins_at_a_moment(
+    pipeline: Pipeline, operator: Operator, alerts: list[Alert], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day of Brasília, a time with its zone, and a while ago, each by when the alert came."""
+    now = round(time.time() * 1000)
+    came = [(at(9), 0), (at(10) - 1, 1), (at(10), 2), (at(10, 12), 0), (at(11), 1), (now - 7_200_000, 2), (now, 3)]
+    chosen = alerts[: len(came)]
+    for alert, (moment, partition) in zip(chosen, came, strict=True):
+        topic, _, value, *_ = output(pipeline.topics, alert)
+        sending = send_raw(pipeline.settings, topic, value, partition=partition % 2, headers=(), timestamp=moment)
+        asyncio.run(sending)
+
+    def since(when: str, *words: str) -> set[bytes]:
+        return {encode(alert) for alert in lines(operator, "--since", when, *words)}
+
+    every = [encode(alert) for alert in chosen]
+    topic, late = output(pipeline.topics, chosen[6]).topic, alerts[len(came)]
+    asyncio.run(send_raw(pipeline.settings, topic, encode(late), partition=1, headers=(), timestamp=at(8)))
+    assert since("2020-11-10") == set(every[2:]), "a day begins at midnight in Brasília"
+    assert since("10/11/2020") == set(every[2:])
+    assert since("2020-11-10T12:00") == set(every[3:])
+    assert since("2020-11-10T16:00Z") == set(every[4:])
+    assert since("2020-11-10T15:00Z") == since("2020-11-10T11:00-04:00") == set(every[3:])
+    assert since("3h") == set(every[5:])
+    assert since("1h") == set(every[6:])
+    assert since("2020-11-10", "-n", "2") == set(every[5:])
+    assert since("1969-01-01") == {*every, encode(late)}, "of a clock that was behind, where that moment counts"
+    assert since("2999-01-01") == set()
+    asked: list[int] = []
+    offsets = AIOKafkaConsumer.offsets_for_times
+
+    async def ask(consumer: AIOKafkaConsumer, moments: dict[TopicPartition, int]) -> object:
+        asked.extend(set(moments.values()))
+        return await offsets(consumer, moments)
+
+    monkeypatch.setattr(AIOKafkaConsumer, "offsets_for_times", ask)
+    done = operator("alerts", "tail", "--no-follow", "--since", "2020-11-10")
+    assert asked == [at(10)], "the broker finds the place"
+    assert done.out.startswith("2020-11-10 00:00:00-03:00  ")
+    assert "\n2020-11-10 12:00:00-03:00  " in done.out
+    for words, why in (
+        (("--since", "soon"), "--since soon: a day"),
+        (("--since", "1h", "--from-beginning"), "exclude each other"),
+    ):
+        wrong = operator("alerts", "tail", *words)
+        assert wrong.code == 2
+        assert why in wrong.problems
+
+
+def test_tail_follows_from_a_moment_on(pipeline: Pipeline, operator: Operator, alerts: list[Alert]) -> None:
+    topic, _, old, *_ = output(pipeline.topics, alerts[0])
+    asyncio.run(send_raw(pipeline.settings, topic, old, headers=(), timestamp=at(9)))
+    pipeline.send([output(pipeline.topics, alerts[1])])
+    process = operator.start("alerts", "tail", "--since", "10m", "--json")
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == encode(alerts[1]).decode()
+    pipeline.send([output(pipeline.topics, alerts[2])])
+    assert process.stdout.readline().strip() == encode(alerts[2]).decode()
+    process.send_signal(2)
+    out, problems = process.communicate(timeout=20)
+    assert (process.returncode, out, problems) == (0, "", "")
 
 
 def test_tail_follows_until_it_is_told_to_stop(

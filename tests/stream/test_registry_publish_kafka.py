@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -123,6 +124,56 @@ def test_a_register_that_shrank_or_is_older_is_refused(pipeline: Pipeline, opera
     assert operator("registry", "publish", REGISTRY).code == 0
     assert operator("registry", "publish", old, "--allow-older").code == 0
     assert [index.version[:4] for index in held(pipeline)][-1] == "2020"
+
+
+def test_every_reason_of_a_refusal_is_told_in_one_run(
+    pipeline: Pipeline, operator: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header, records, _ = load_registry(REGISTRY)
+    assert operator("registry", "publish", REGISTRY).code == 0
+    before = len(sent(pipeline))
+    assert header.as_of is not None
+    older = msgspec.structs.replace(header, as_of=header.as_of.replace(year=2020))
+    only = [one for one in records if one.role == "reseller"]
+    path = wrote(tmp_path / "r.ndjson", older, only[: len(records) // 2])
+    monkeypatch.setattr(registry_publish, "MAX_VALUE", 300)
+    done = operator("registry", "publish", path, "--full")
+    assert done.code == 2
+    told = done.problems.splitlines()
+    assert all(line.startswith("stream-validator: ") for line in told)
+    reasons = [line.removeprefix("stream-validator: ") for line in told]
+    assert reasons[0].startswith(f"the register has {len(only[: len(records) // 2])} establishments")
+    roles = {one.role for one in records} - {"reseller"}
+    assert {reason.split(":")[0] for reason in reasons[1 : 1 + len(roles)]} == {
+        f"the register has 0 records of role {role}, the topic holds "
+        f"{sum(one.role == role for one in records)} (version {load_registry(REGISTRY)[2]})"
+        for role in roles
+    }
+    assert "--allow-older" in reasons[1 + len(roles)]
+    large = reasons[2 + len(roles) :]
+    assert all("bytes, more than 300" in reason for reason in large[:-1])
+    assert len(reasons) == registry_publish._TOLD + 1
+    assert re.fullmatch(r"and [1-9][0-9]* more", large[-1]), "as many as a person reads"
+    rest = operator("registry", "publish", path, "--full", "--allow-shrink", "--allow-older").problems
+    assert "--allow" not in rest
+    assert "more than 300" in rest
+    assert len(sent(pipeline)) == before, "nothing is sent"
+
+
+def test_every_wrong_line_of_a_file_is_told_in_one_run(pipeline: Pipeline, operator: Operator, tmp_path: Path) -> None:
+    _, records, _ = load_registry(REGISTRY)
+    wrong = [encode(one) for one in records[:12]]
+    wrong[2] = wrong[2].replace(records[2].cnpj.encode(), b"11222333000199")
+    wrong[5], wrong[9] = b"{", wrong[1]
+    path = tmp_path / "r.ndjson"
+    path.write_bytes(b"\n".join(wrong))
+    done = operator("registry", "publish", path)
+    assert done.code == 2
+    for told in ("line 3: cnpj: '11222333000199'", "; line 6: json: ", "; line 10: cnpj: "):
+        assert told in done.problems
+    assert done.problems.count("\n") == 1
+    path.write_bytes(b"\n".join([wrong[0], *[b"{"] * 30]))
+    assert operator("registry", "publish", path).problems.endswith("; and 20 more\n")
 
 
 def test_a_publication_that_was_cut_short_is_mended_by_the_next(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 import pickle
 import re
 import subprocess
@@ -15,15 +16,13 @@ import pytest
 
 from stream_validator.settings import Settings, SettingsError, load_settings, variables
 from stream_validator.settings_page import pages
-from stream_validator.variables import OF_COMMANDS
+from stream_validator.variables import OF_COMMANDS, overruled
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
     for name in os.environ:
         if name.startswith("STREAM_VALIDATOR_") or name == "KAFKA_BOOTSTRAP_SERVERS":
             monkeypatch.delenv(name)
@@ -59,11 +58,32 @@ def test_every_setting_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.password() == "p"
 
 
+@pytest.mark.parametrize("address", ["", "  ", "\t"])
+def test_an_empty_address_does_not_mean_every_address(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = r"STREAM_VALIDATOR_METRICS_HOST: must be an address; 0\.0\.0\.0 is every one of the machine"
+    with pytest.raises(SettingsError, match=told):
+        load_settings({}, metrics_host=address)
+    monkeypatch.setenv("STREAM_VALIDATOR_METRICS_HOST", address)
+    with pytest.raises(SettingsError, match=told):
+        load_settings()
+
+
 def test_kafkas_own_variable_is_honoured_and_ours_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "k:1")
     assert load_settings().servers == ["k:1"]
+    assert not overruled(os.environ)
     monkeypatch.setenv("STREAM_VALIDATOR_BOOTSTRAP_SERVERS", "ours:1")
     assert load_settings().servers == ["ours:1"]
+    assert overruled(os.environ)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "expected"),
+    [("a:1,b:2", "b:2, a:1", False), ("a:1", "a:1,b:2", True), ("", "a:1", False), ("a:1", " ", False)],
+)
+def test_two_variables_that_name_the_same_brokers(own: str, other: str, expected: bool) -> None:
+    environment = {"STREAM_VALIDATOR_BOOTSTRAP_SERVERS": own, "KAFKA_BOOTSTRAP_SERVERS": other}
+    assert overruled(environment) is expected
 
 
 SASL: dict[str, Any] = {"security_protocol": "SASL_SSL", "sasl_username": "u", "sasl_password": "p"}
@@ -172,6 +192,13 @@ def test_settings_do_not_change() -> None:
 @pytest.mark.parametrize("path", sorted(pages()), ids=lambda path: path.name)
 def test_the_page_is_current(path: Path) -> None:
     assert path.read_text("utf-8") == pages()[path], "run python -m stream_validator.settings_page"
+
+
+def test_the_page_says_which_variable_of_the_brokers_wins() -> None:
+    english, portuguese = (text for _, text in sorted(pages().items()))
+    assert "`STREAM_VALIDATOR_BOOTSTRAP_SERVERS`, else `KAFKA_BOOTSTRAP_SERVERS`" in english
+    assert "Where both variables are set the first one wins" in english
+    assert "`STREAM_VALIDATOR_BOOTSTRAP_SERVERS`, senão `KAFKA_BOOTSTRAP_SERVERS`" in portuguese
 
 
 def test_the_page_tells_every_setting() -> None:

@@ -23,6 +23,7 @@ from stream_validator.stream.headers import DeadLetterHeaders
 from stream_validator.stream.messages import Output
 from stream_validator.stream.pipeline import assessing
 from stream_validator.stream.pipeline.assessing import CHUNK, EVENT, Assessed, Assessor, chunks, judge_config
+from stream_validator.stream.pipeline.dead_letters import dead_letter
 from stream_validator.stream.pipeline.suspects import Suspects
 from tests.stream.pipeline import CASES, archive
 from tests.stream.stream_messages import Given, settings, topics
@@ -152,10 +153,59 @@ def test_headers_of_the_original_are_kept_and_attempts_counted(assessor: Assesso
     assert dead(output).attempts == 3
 
 
-@pytest.mark.parametrize("value", [b"-1", b"x", b"", b"99999999999", "٣".encode()])
+@pytest.mark.parametrize("value", [b"-1", b"x", b"", b"101", b"999999", b"99999999999", "٣".encode()])
 def test_attempts_that_are_no_count_are_ignored(assessor: Assessor, index: RegistryIndex, value: bytes) -> None:
     (output,) = assessor.assess([Given(b"<", headers=(("error.attempts", value),))], index).outputs
     assert dead(output).attempts == 1
+
+
+@pytest.mark.parametrize(("value", "told"), [(b"98", 99), (b"99", 100), (b"100", 100)])
+def test_attempts_rise_to_a_hundred(assessor: Assessor, index: RegistryIndex, value: bytes, told: int) -> None:
+    (output,) = assessor.assess([Given(b"<", headers=(("error.attempts", value),))], index).outputs
+    assert dead(output).attempts == told
+
+
+BROKEN = b"<NFe>" + random.Random(7).randbytes(1_200_000).hex().encode()
+HUGE = random.Random(8).randbytes(3_000_000)
+
+
+@pytest.mark.parametrize(
+    ("value", "document"),
+    [
+        (b"<NFe>", b"<NFe>"),
+        (gzip.compress(b"<NFe>"), b"<NFe>"),
+        (zstandard.compress(b"<NFe>"), b"<NFe>"),
+        (BROKEN, BROKEN),  # kept as a frame of its own
+        (zstandard.compress(BROKEN), BROKEN),
+        (b"<" + HUGE, b"<" + HUGE),  # only its beginning is kept
+        (b"\x1f\x8brubbish", b"\x1f\x8brubbish"),
+        (zstandard.compress(b" " * 40_000_000), None),
+    ],
+    ids=["plain", "gzip", "zstd", "packed", "packed before", "cut", "rubbish", "too large"],
+)
+def test_a_letter_names_the_hash_of_its_document(
+    assessor: Assessor, index: RegistryIndex, value: bytes, document: bytes | None
+) -> None:
+    (output,) = assessor.assess([Given(value)], index).outputs
+    expected = "" if document is None else hashlib.sha256(document).hexdigest()
+    assert dead(output).sha256 == expected
+    (again,) = assessor.assess([Given(output.value)], index).outputs
+    if document is not None and len(document) < len(HUGE):
+        assert dead(again).sha256 == expected, "it is the same one when it comes back"
+        assert again.value == output.value
+
+
+def test_the_hash_of_a_letter_is_that_of_the_judgement(
+    assessor: Assessor, index: RegistryIndex, documents: list[bytes]
+) -> None:
+    data = next(data for data in documents if b"<infNFe" in data)
+    value = gzip.compress(data)
+    (judged,) = assessor.assess([Given(value)], index).outputs
+    found = msgspec.json.decode(judged.value, type=Assessment)
+    letter = dead_letter("glp.deadletter.v1", Given(value), "no_key", "x", stage="read")
+    assert dead(letter).sha256 == found.document.sha256
+    given_up = dead_letter("glp.deadletter.v1", Given(value), "internal", "x", stage="read")
+    assert dead(given_up).sha256 == "", "to open it may be what ended the process"
 
 
 class _Breaking:

@@ -151,6 +151,8 @@ def test_a_state_as_large_as_a_message_is_refused(
     kept = Kept()
     found = kept.take(*(message(copy(assessment, f"{number:064x}")) for number in range(50)))
     assert found.dead_letters["too_many_copies"] > 20
+    counted = sum(found.statistics.documents.values()) + sum(found.repeated.documents.values())
+    assert counted + found.dead_letters["too_many_copies"] == 50, "what is not kept would count anew at each delivery"
     letter = next(output for output in found.outputs if output.topic == "glp.deadletter.v1")
     told = DeadLetterHeaders.decode(letter.headers)
     assert told is not None
@@ -181,6 +183,7 @@ def test_alerts_that_take_more_than_a_batch_are_refused(records: list[Assessment
     assert first.alerts.total() == 40
     found = kept.take(message(msgspec.structs.replace(cancel, key=assessment.key, input=item)))
     assert found.dead_letters == {"too_large": 1}
+    assert not found.statistics.events
     assert not found.states
     assert sum(len(output.value) for output in found.outputs) < folding.MAX_ALERTS
 
@@ -193,6 +196,7 @@ def test_alerts_that_take_more_than_a_batch_are_refused(records: list[Assessment
         ({"value": b"{}"}, "unreadable"),
         ({"value": b'{"key": "\xff"}'}, "unreadable"),
         ({"value": b"[" * 100_000}, "unreadable"),
+        ({"value": b'{"nobody asked": ' + b"[" * 100_000}, "unreadable"),
         ({"key": b"another"}, "unreadable"),
         ({"value": long_key, "key": b"1" * 61}, "unreadable"),
         ({"value": no_hash}, "unreadable"),

@@ -12,6 +12,7 @@ import pytest
 from aiokafka.structs import RecordMetadata, TopicPartition
 from structlog.testing import capture_logs
 
+from stream_validator.stream.pipeline import stores
 from stream_validator.stream.pipeline.app import build_app
 from stream_validator.stream.pipeline.stores import is_damage
 from stream_validator.stream.pipeline.tables import LedgerTable
@@ -119,6 +120,7 @@ def test_what_cannot_be_opened_begins_anew(tmp_path: Path, name: str, damage: Ca
         with capture_logs() as lines:
             assert state.table.get(0, KEYS[0]) is None
         assert [(line["event"], line["partition"]) for line in lines] == [(MOVED, 0)]
+        assert lines[0]["why"].split(": ")[0] in ("Corruption", "IO error")
         assert state.offset is None, "the recovery reads the whole changelog"
         assert [one.name for one in path.parent.glob("*.damaged")] == [f"{path.name}.damaged"]
         state.fill()
@@ -132,7 +134,7 @@ def test_what_cannot_be_read_ends_the_worker_and_the_next_start_begins_anew(tmp_
     flip_the_middle(table)
     state = State(tmp_path)
     told = failure(state.read)
-    assert f"{path}: Corruption: block checksum mismatch" in told
+    assert told.startswith(f"{path}: Corruption; moved to"), "what else RocksDB says is not ours"
     assert f"moved to {path.name}.damaged, the next start recovers it from the changelog" in told
     state.close()
     again = State(tmp_path)
@@ -146,7 +148,7 @@ def test_files_that_go_while_it_runs_end_the_worker(tmp_path: Path) -> None:
     state.fill()
     state.path.rename(tmp_path / "gone")
     told = [failure(state.write) for _ in range(20)]
-    assert f"{state.path}: IO error: No such file" in told[-1]
+    assert f"{state.path}: IO error: No such file or directory" in told[-1]
     state.close()
 
 
@@ -154,8 +156,9 @@ def test_a_state_that_another_process_holds_stays_where_it_is(tmp_path: Path) ->
     path = filled(tmp_path)
     holder, other = State(tmp_path), State(tmp_path)
     assert holder.table.get(0, KEYS[0]) is not None
-    with pytest.raises(Exception, match="lock"):
+    with capture_logs() as lines, pytest.raises(Exception, match="lock"):
         other.table.get(0, KEYS[0])
+    assert [line["why"] for line in lines] == ["IO error: No locks available"]
     assert list(path.parent.glob("*.damaged")) == []
     holder.close()
 
@@ -172,3 +175,10 @@ def test_a_state_that_another_process_holds_stays_where_it_is(tmp_path: Path) ->
 )
 def test_what_moving_would_not_help_is_no_damage(told: str, damage: bool) -> None:
     assert is_damage(Exception(told)) == damage
+
+
+def test_of_a_failure_only_known_words_are_told() -> None:
+    assert stores.told(Exception("IO error: No space left on device: of FULANO DE TAL")) == (
+        "IO error: No space left on device"
+    )
+    assert stores.told(Exception("FULANO DE TAL")) == "Exception"

@@ -37,9 +37,9 @@ def test_every_topic_of_the_design_is_there() -> None:
 @pytest.mark.parametrize("topic_id", sorted(IDS))
 def test_every_setting_has_its_reason_and_every_text_both_languages(topic_id: str) -> None:
     topic = load_topics()[topic_id]
-    for why in (topic.partitions.why, topic.replication.why, *(one.why for one in topic.config.values())):
-        assert len(why) > 20
-    for text in (topic.title, topic.about, topic.key):
+    whys = [topic.partitions.why, topic.replication.why, *(one.why for one in topic.config.values())]
+    assert all(len(text) > 20 for why in whys for text in (why.pt, why.en))
+    for text in (topic.title, topic.about, topic.key, *whys):
         assert text.pt
         assert text.en
         assert text.pt != text.en

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 
 import pytest
 import zstandard
@@ -71,7 +72,8 @@ def test_content_type_of_a_document(value: bytes, kind: bytes) -> None:
         st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
         st.integers(0, 1000),
         st.integers(0, 2**63 - 1),
-        st.integers(1, 50),
+        st.integers(1, headers.MAX_ATTEMPTS),
+        st.just("") | st.binary(max_size=5).map(lambda data: hashlib.sha256(data).hexdigest()),
     )
 )
 def test_dead_letters_round_trip(one: DeadLetterHeaders) -> None:
@@ -97,3 +99,23 @@ def test_headers_of_somebody_else(wrong: dict[str, bytes | None]) -> None:
     else:
         sent |= wrong
     assert DeadLetterHeaders.decode(list(sent.items())) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "believed"),
+    [(b"0", 1), (b"-3", 1), (b"1", 1), (b"100", 100), (b"101", 100), (b"999999", 100), (b"9" * 40, 100)],
+)
+def test_a_count_of_attempts_is_believed_as_far_as_there_can_be_one(said: bytes, believed: int) -> None:
+    sent = dict(DeadLetterHeaders("empty", "m", "read", "t", 0, 1).encode()) | {"error.attempts": said}
+    found = DeadLetterHeaders.decode(list(sent.items()))
+    assert found is not None
+    assert found.attempts == believed
+
+
+@pytest.mark.parametrize("said", [b"", b"x", b"A" * 64, b"0" * 63, b"0" * 65, b"0" * 64 + b"\n", b"\x1b[2J"])
+def test_what_is_no_hash_is_not_taken_for_one(said: bytes) -> None:
+    sent = [*DeadLetterHeaders("empty", "m", "read", "t", 0, 1).encode(), ("error.sha256", said)]
+    found = DeadLetterHeaders.decode(sent)
+    assert found is not None
+    assert found.sha256 == ""
+    assert "error.sha256" not in dict(found.encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -23,9 +24,11 @@ from stream_validator.settings import Settings
 from stream_validator.stream import admin as admins
 from stream_validator.stream.admin import AdminError, Applied, Present
 from stream_validator.stream.connection import client_options
-from stream_validator.stream.topics import Topics, folder
+from stream_validator.stream.topics import Topics, folder, load_topics
 from tests.kafka.broker import free_ports
 from tests.kafka.fixtures import Kafka, OwnKafka
+from tests.stream.operators import ROOT, Operator, clean, is_setting
+from tests.stream.pipeline import CASES
 
 Run: TypeAlias = Callable[..., "Done"]
 
@@ -41,15 +44,13 @@ class Done(NamedTuple):
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     """``stream-validator topics WORDS`` under the settings of a broker, ended as the command line ends it."""
-    for name in os.environ:
-        if name.startswith("STREAM_VALIDATOR_") and not name.startswith("STREAM_VALIDATOR_TEST_"):
-            monkeypatch.delenv(name)
+    clean(monkeypatch)
     monkeypatch.setenv("COLUMNS", "200")
 
     def act(kafka: Kafka, *words: str, **given: str) -> Done:
         result = CliRunner().invoke(app, words, env=kafka.environment(**given))
         if isinstance(result.exception, StreamValidatorError):
-            return Done(2, result.stdout, f"stream-validator: {result.exception}\n")
+            return Done(2, result.stdout, f"{result.stderr}stream-validator: {result.exception}\n")
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return Done(result.exit_code, result.stdout, result.stderr)
 
@@ -200,6 +201,40 @@ def test_the_commands(apache_kafka: Kafka, run: Run) -> None:
     assert "min.cleanable.dirty.ratio" in described.stdout
     assert "1048576" in described.stdout
     assert "5 x 1" in run(apache_kafka, "describe", "--lang", "en", partitions="5").stdout
+    in_portuguese = run(apache_kafka, "describe", "ledger-changelog").stdout
+    assert "Nunca com delete: um changelog esvaziado" in in_portuguese
+    assert "Never delete" not in in_portuguese
+    assert "Never delete: an emptied changelog" in described.stdout
+
+
+def test_topics_for_machines(apache_kafka: Kafka, run: Run) -> None:
+    """The whole plan with its reasons, and beside it what the cluster has."""
+    data, plan = load_topics(), {one.id: one for one in Topics(apache_kafka.settings()).planned()}
+    absent = json.loads(run(apache_kafka, "describe", "--json").stdout)
+    assert [one["id"] for one in absent] == list(plan)
+    assert {one["present"] for one in absent} == {False}
+    assert run(apache_kafka, "apply", partitions="3").returncode == 0
+    done = run(apache_kafka, "describe", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    for one in json.loads(done.stdout):
+        topic, planned = data[one["id"]], plan[one["id"]]
+        assert (one["name"], one["present"], one["value"]) == (planned.name, True, topic.value)
+        assert one["key"] == {"pt": topic.key.pt, "en": topic.key.en}
+        found = 3 if topic.partitions.scales else planned.partitions
+        why = topic.partitions.why
+        assert one["partitions"] == {
+            "planned": planned.partitions,
+            "found": found,
+            "why": {"pt": why.pt, "en": why.en},
+        }
+        assert (one["replication"]["planned"], one["replication"]["found"]) == (1, 1)
+        assert {name: each["planned"] for name, each in one["settings"].items()} == planned.config
+        assert {name: each["found"] for name, each in one["settings"].items()} == planned.config
+        assert all(each["why"]["pt"] and each["why"]["en"] for each in one["settings"].values())
+        assert json.loads(Path(one["schema"]["file"]).read_text("utf-8"))["$id"] == one["schema"]["id"]
+    (document,) = json.loads(run(apache_kafka, "describe", "nfe.document.v1", "--json", "--offline").stdout)
+    assert (document["id"], document["schema"]["of"], document["present"]) == ("nfe.document.v1", "headers", None)
+    assert document["partitions"]["found"] is document["settings"]["retention.ms"]["found"] is None
 
 
 def test_copies_that_the_cluster_cannot_make(own_kafka: OwnKafka) -> None:
@@ -263,6 +298,51 @@ def test_wrong_password_and_wrong_authority(own_kafka: OwnKafka, run: Run) -> No
     assert "STREAM_VALIDATOR_SSL_CA_FILE" in foreign.stderr
 
 
+@pytest.mark.parametrize(
+    ("other", "warned"), [("elsewhere:9092", True), (" {own} , ", False), ("", False), ("u:hunter2@{own}", True)]
+)
+def test_of_two_variables_for_the_brokers_the_one_that_counts_is_told(
+    kafka: Kafka, run: Run, monkeypatch: pytest.MonkeyPatch, other: str, warned: bool
+) -> None:
+    own = f"127.0.0.1:{free_ports(1)[0]}"
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", other.format(own=own))
+    refused = f"stream-validator: {own}: cannot be reached: Connection refused\n"
+    warning = (
+        "stream-validator: KAFKA_BOOTSTRAP_SERVERS names other brokers and is not used: "
+        f"STREAM_VALIDATOR_BOOTSTRAP_SERVERS is ({own})\n"
+    )
+    done = run(kafka, "diff", "--lang", "en", bootstrap_servers=own)
+    assert done.stderr == (warning if warned else "") + refused
+    operator = Operator(kafka.environment(bootstrap_servers=own) | {"KAFKA_BOOTSTRAP_SERVERS": other.format(own=own)})
+    for words in (
+        ("alerts", "tail"),
+        ("deadletters", "list"),
+        ("publish", str(ROOT / "README.md")),
+        ("registry", "publish", str(CASES / "world" / "registry.ndjson")),
+    ):
+        assert operator(*words, "--lang", "en").problems == (warning if warned else "") + refused, words
+    assert run(kafka, "describe", "--offline", bootstrap_servers=own).stderr == "", "nothing is connected to"
+
+
+def test_a_worker_tells_it_too(kafka: Kafka) -> None:
+    own = f"127.0.0.1:{free_ports(1)[0]}"
+    done = subprocess.run(
+        [sys.executable, "-c", "from stream_validator.cli import main; main()", "worker"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={name: value for name, value in os.environ.items() if not is_setting(name)}
+        | kafka.environment(bootstrap_servers=own, metrics_port="0")
+        | {"KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap},
+    )
+    assert done.returncode == 1
+    first, *others = done.stderr.splitlines()
+    assert first.startswith("stream-validator: KAFKA_BOOTSTRAP_SERVERS aponta para outros brokers e não vale: ")
+    assert own in first
+    assert not any("KAFKA_BOOTSTRAP_SERVERS" in other for other in others)
+
+
 def test_a_whole_process_ends_with_one_line(kafka: Kafka) -> None:
     (port,) = free_ports(1)
     program = "from stream_validator.cli import main; main()"
@@ -272,7 +352,8 @@ def test_a_whole_process_ends_with_one_line(kafka: Kafka) -> None:
         text=True,
         timeout=120,
         check=False,
-        env=os.environ | kafka.environment(bootstrap_servers=f"127.0.0.1:{port}"),
+        env={name: value for name, value in os.environ.items() if not is_setting(name)}
+        | kafka.environment(bootstrap_servers=f"127.0.0.1:{port}"),
     )
     assert done.returncode == 2
     assert done.stderr == f"stream-validator: 127.0.0.1:{port}: cannot be reached: Connection refused\n"

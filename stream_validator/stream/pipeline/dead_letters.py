@@ -12,7 +12,17 @@ from typing import Final, Literal, TypeAlias
 
 import zstandard
 
-from stream_validator.stream.headers import MAX_MESSAGE, DeadLetterHeaders, cloud_event, document_content_type
+from stream_validator.errors import UnreadableDocumentError
+from stream_validator.nfe.parse import decompress
+from stream_validator.stream.headers import (
+    GZIP,
+    MAX_ATTEMPTS,
+    MAX_MESSAGE,
+    ZSTD,
+    DeadLetterHeaders,
+    cloud_event,
+    document_content_type,
+)
 from stream_validator.stream.lots import MAX_BYTES
 from stream_validator.stream.messages import Message, Output, header_pairs
 from stream_validator.stream.topics import DEADLETTER
@@ -22,8 +32,10 @@ Stage: TypeAlias = Literal["read", "ledger"]
 #: Headers that a dead letter says anew; every other one is kept as it came.
 _OWN: Final = frozenset({"ce_specversion", "ce_id", "ce_source", "ce_type", "content-type"})
 _ATTEMPTS: Final = "error.attempts"
-#: A count of attempts that is longer is nobody's count.
-_DIGITS: Final = 6
+#: Kinds of letters whose frames are not opened for their hash: what is in them may be without end, or end the process.
+_NOT_OPENED: Final = frozenset({"too_large", "internal"})
+#: Digits of a count of attempts: one that is longer is nobody's.
+_DIGITS: Final = len(str(MAX_ATTEMPTS))
 #: Largest body of a letter, bytes of the key, and bytes of names and values of headers that are kept; together with the
 #: letter's own headers below ``max.message.bytes`` of the topic (2,097,152), uncompressed.
 MAX_BODY: Final = 2_000_000
@@ -32,10 +44,14 @@ MAX_HEADERS: Final = 32_768
 
 
 def attempts(message: Message) -> int:
-    """How often these bytes have come through, this time included: a redrive leaves the count in the header."""
+    """How often these bytes have come through, this time included: a redrive leaves the count in the header.
+
+    Whoever may write to the topic may have written it. A count that this product cannot have written is none; it never
+    rises above :data:`~stream_validator.stream.headers.MAX_ATTEMPTS`.
+    """
     for name, value in header_pairs(message):
         if name == _ATTEMPTS and value is not None and value.isdigit() and len(value) <= _DIGITS:
-            return int(value) + 1
+            return min(int(value) + 1, MAX_ATTEMPTS) if int(value) <= MAX_ATTEMPTS else 1
     return 1
 
 
@@ -66,7 +82,16 @@ def dead_letter(
     content_type = said if whole and said is not None else document_content_type(body)
     if notes:
         text = "; ".join([text[: MAX_MESSAGE // 2], *notes])
-    told = DeadLetterHeaders(kind, text, stage, message.topic, message.partition, message.offset, attempts(message))
+    told = DeadLetterHeaders(
+        kind,
+        text,
+        stage,
+        message.topic,
+        message.partition,
+        message.offset,
+        attempts(message),
+        _sha256(given, unpacked=stage == "read" and kind not in _NOT_OPENED),
+    )
     headers = cloud_event(DEADLETTER, key, body, content_type=content_type)
     return Output(topic, key, body, [*headers, *told.encode(), *kept])
 
@@ -89,9 +114,29 @@ def _bounded(pairs: Iterable[tuple[str, bytes]], notes: list[str]) -> Iterator[t
         notes.append(f"{left_out} of its headers are left out")
 
 
+def _is_frame(body: bytes) -> bool:
+    return document_content_type(body) in (GZIP, ZSTD)
+
+
+def _sha256(body: bytes, *, unpacked: bool) -> str:
+    """SHA-256 of ``body``, of what it holds where it is a frame: of a document, the one that assessments have.
+
+    With ``unpacked`` False frames are not opened, and nothing is said of them.
+    """
+    frame = _is_frame(body)
+    if frame and not unpacked:
+        return ""
+    try:
+        body = decompress(body) if frame else body
+    except UnreadableDocumentError:
+        pass  # no document: its bytes as they came
+    return hashlib.sha256(body).hexdigest()
+
+
 def _fitting(body: bytes, notes: list[str]) -> bytes:
     """``body``; a zstd frame of it where it is too large (a reader of documents takes both); at worst its beginning."""
-    if len(body) <= MAX_BYTES:
+    # A frame in a frame could not be read when it goes back.
+    if len(body) <= (MAX_BODY if _is_frame(body) else MAX_BYTES):
         return body
     packed = zstandard.ZstdCompressor().compress(body)
     if len(packed) <= MAX_BODY:

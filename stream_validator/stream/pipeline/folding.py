@@ -28,6 +28,7 @@ from stream_validator.stream.pipeline.dead_letters import dead_letter
 from stream_validator.stream.pipeline.outputs import MAX_VALUE
 from stream_validator.stream.topic_schemas import schema_id
 from stream_validator.stream.topics import Topics
+from stream_validator.stream.untrusted import UntrustedError, decode
 
 #: Largest state, in bytes of JSON: the changelog takes messages of 1,000,000 bytes. An input beyond it is a dead letter
 #: ``too_many_copies``; in number the ledger bounds the inputs of a key itself.
@@ -40,10 +41,6 @@ _HASH: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
 _KEY: Final = 60
 
 States: TypeAlias = Callable[[int, bytes], bytes | None]
-
-
-class _NotOursError(Exception):
-    """A message among the assessments that this product did not write."""
 
 
 class Folded(msgspec.Struct):
@@ -74,8 +71,8 @@ class Folder:
         self._dead = topics.deadletter
         self._topics = topics
         self._decode_state = msgspec.json.Decoder(KeyState).decode
-        self._decode_assessment = msgspec.json.Decoder(Assessment).decode
-        self._decode_event = msgspec.json.Decoder(EventRead).decode
+        self._assessment = msgspec.json.Decoder(Assessment)
+        self._event = msgspec.json.Decoder(EventRead)
 
     def fold(self, messages: Sequence[Message]) -> Folded:
         """Fold ``messages`` in their order. Nothing in a message raises here."""
@@ -88,15 +85,18 @@ class Folder:
             lap(None)
             try:
                 record, item = self._input(message)
-                if isinstance(record, EventRead):
-                    found.statistics.add_event(record)
+                new: bool | None = True
                 if item is None:
                     found.unchanged += 1
                 else:
                     new = self._fold(message, item, known, found)
-                    if isinstance(record, Assessment):
-                        (found.statistics if new else found.repeated).add(record)
-            except (msgspec.DecodeError, UnicodeDecodeError, _NotOursError) as error:
+                if new is None:
+                    pass  # a dead letter: what is not kept would count anew at each delivery
+                elif isinstance(record, EventRead):
+                    found.statistics.add_event(record)
+                else:
+                    (found.statistics if new else found.repeated).add(record)
+            except UntrustedError as error:
                 self._die(message, "unreadable", str(error), found)
             except Exception as error:  # whatever one message does, its partition goes on
                 self._die(message, "internal", f"{type(error).__name__}: {error}", found)
@@ -105,23 +105,23 @@ class Folder:
         return found
 
     def _input(self, message: Message) -> tuple[Assessment | EventRead, LedgerInput | None]:
-        """A message, and what the ledger keeps of it: None for an event that changes no alert."""
-        value = message.value
-        if value is None:
-            raise _NotOursError("no value")
+        """A message, and what the ledger keeps of it: None for an event that changes no alert.
+
+        Raises :class:`UntrustedError` for what this product did not write.
+        """
         item: LedgerInput | None
         record: Assessment | EventRead
         if _type(message) == EVENT:
-            record = self._decode_event(value)
+            record = decode(self._event, message.value)
             key, item = record.key, record.input
         else:
-            record = self._decode_assessment(value)
+            record = decode(self._assessment, message.value)
             key, item = record.key, document_input(record, self._catalogue)
         if not 0 < len(key) <= _KEY or (item is not None and not _HASH.match(item.sha256)):
-            raise _NotOursError("its access key or hash is none")
+            raise UntrustedError("its access key or hash is none")
         if message.key != key.encode() or (item is not None and item.key != key):
             # The state of a key is kept by partition: under another key it would be found nowhere.
-            raise _NotOursError("its key is not that of its value")
+            raise UntrustedError("its key is not that of its value")
         return record, item
 
     def _fold(
@@ -130,8 +130,8 @@ class Folder:
         item: LedgerInput,
         known: dict[tuple[int, bytes], KeyState | None],
         found: Folded,
-    ) -> bool:
-        """Fold one input. True when no document of its key was known."""
+    ) -> bool | None:
+        """Fold one input. True when no document of its key was known, None when it became a dead letter."""
         place = (message.partition, item.key.encode())
         if place not in known:
             kept = self._states(*place)
@@ -149,13 +149,13 @@ class Folder:
                 f"of {len(state)} bytes; at most {MAX_STATE} are kept"
             )
             self._die(message, "too_many_copies", text, found)
-            return new
+            return None
         raised = revisions(before, after, self._catalogue)
         outputs = [self._alert(alert) for alert in raised]
         size = sum(len(output.value) for output in outputs)
         if size > MAX_ALERTS or any(len(output.value) > MAX_VALUE for output in outputs):
             self._die(message, "too_large", f"{len(outputs)} alerts of {size} bytes follow from it", found)
-            return new
+            return None
         known[place], found.states[place] = after, state
         found.outputs += outputs
         found.alerts.update(alert.rule for alert in raised)

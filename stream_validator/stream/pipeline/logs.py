@@ -6,9 +6,13 @@ A broker that is away makes aiokafka say so twenty times a second, for as long a
 from __future__ import annotations
 
 import logging
+import sys
+import threading
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
+
+import structlog
 
 from stream_validator import logs
 from stream_validator.settings import Settings
@@ -23,7 +27,9 @@ LIBRARIES: Final = (
 _ASKED_FOR: Final = ("Topic creation disabled",)
 #: Seconds between two lines of a library that say the same.
 _APART: Final = 10.0
+#: Messages remembered, and characters of each that tell it from others.
 _REMEMBERED: Final = 1000
+_BEGINNING: Final = 200
 
 
 class Throttle(logging.Filter):
@@ -37,9 +43,9 @@ class Throttle(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """See :class:`logging.Filter`."""
-        if not record.name.startswith(LIBRARIES):
+        if not record.name.startswith(LIBRARIES) or not isinstance(record.msg, str):
             return True
-        now, what = self._clock(), (record.name, str(record.msg))
+        now, what = self._clock(), (record.name, record.msg[:_BEGINNING])
         last, left_out = self._said.get(what, (-self._apart, 0))
         if now - last < self._apart:
             self._said[what] = (last, left_out + 1)
@@ -53,8 +59,21 @@ class Throttle(logging.Filter):
 
 
 def configure(settings: Settings) -> None:
-    """Send everything that is logged in this process to stderr, in the form and from the level of ``settings``."""
+    """Send everything that is logged in this process to stderr, in the form and from the level of ``settings``.
+
+    So go warnings, and what nobody catches in a thread or where an object is thrown away: Python would write it there
+    itself, with its text.
+    """
     logs.configure(settings.log_level, settings.log_format, quiet=LIBRARIES, without=_ASKED_FOR)
     if settings.log_level != "DEBUG":
         for handler in logging.getLogger().handlers:
             handler.addFilter(Throttle())
+    logging.captureWarnings(True)
+    threading.excepthook = _uncaught
+    sys.unraisablehook = _uncaught
+
+
+def _uncaught(given: Any) -> None:
+    if isinstance(given.exc_value, SystemExit):  # a thread that ends so is no news to Python either
+        return
+    structlog.get_logger("worker").error("nobody caught an error", exc_info=given.exc_value)

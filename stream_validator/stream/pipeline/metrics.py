@@ -36,6 +36,8 @@ class WorkerMetrics(Observer):
         self._in_flight: Counter[str] = Counter()
         self._newest: dict[str, float] = {}
         self._has_register = self._has_partitions = False
+        #: False: the cluster does not answer.
+        self.reaches = True
         self._log = structlog.get_logger("dead letter")
 
     def why_not_ready(self) -> str | None:
@@ -115,13 +117,22 @@ class WorkerMetrics(Observer):
         self._metrics.add("rebalances")
         self._has_partitions = True
 
+    def answered(self) -> None:
+        """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
+        self.reaches = True
+        self._metrics.now("cluster_answered_timestamp_seconds")
+
+    def unanswered(self) -> None:
+        """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
+        self.reaches = False
+        self._metrics.replace("consumer_lag_messages", {})  # whatever it is by now
+
     def lag(self, messages: Mapping[Place, int]) -> None:
         """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
         self._metrics.replace(
             "consumer_lag_messages",
             {(self._topics.id_of(topic) or "", str(partition)): lag for (topic, partition), lag in messages.items()},
         )
-        self._metrics.now("lag_checked_timestamp_seconds")
 
 
 def exporter(settings: Settings, metrics: Metrics, still: Callable[[], float]) -> Exporter | None:

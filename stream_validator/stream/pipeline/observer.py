@@ -42,5 +42,11 @@ class Observer:
     def assigned(self, places: Collection[Place]) -> None:
         """A rebalance is over: these partitions are the worker's."""
 
+    def answered(self) -> None:
+        """The cluster answered the worker's question after its state."""
+
+    def unanswered(self) -> None:
+        """It did not."""
+
     def lag(self, messages: Mapping[Place, int]) -> None:
         """Messages that are there and not committed, of every partition that is the worker's."""

@@ -28,6 +28,8 @@ from stream_validator.stream.untrusted import UntrustedError
 #: Records taken in one go: some 50 ms of decoding at most, so that the loop stays free.
 _AT_ONCE: Final = 1000
 _POLL_MS: Final = 500
+#: Characters of a version's name that an error shows: whoever may write to the topic chose it.
+_SHOWN: Final = 80
 
 Entries = dict[str, tuple[Establishment, ...]]
 
@@ -91,7 +93,7 @@ def build(candidate: Candidate) -> tuple[RegistryIndex, Entries]:
             return index, entries
         told = told or f"{len(establishments)} establishments with hash {digest[:16]}"
     raise VersionError(
-        f"register {closing.version}: {told}, where its closing record says {closing.establishments} "
+        f"register {closing.version[:_SHOWN]}: {told}, where its closing record says {closing.establishments} "
         f"with hash {closing.sha256[:16]}"
     )
 
@@ -149,7 +151,7 @@ class RegistryReader:
             return self._assembly.add(value)
         except UntrustedError as error:
             # If it mattered, the version it belongs to will not be what its closing record says.
-            self._log.error("a record of the register cannot be read", offset=offset, why=str(error)[:200])
+            self._log.error("a record of the register cannot be read", offset=offset, exc_info=error)
             return None
 
     async def _build(self, candidate: Candidate) -> None:

@@ -7,6 +7,8 @@ stages would take the failure for one of the message that is being folded.
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -22,11 +24,23 @@ Broken = Callable[[str], NoReturn]
 #: What RocksDB says of files that are not what it wrote, are gone, or cannot be read. A lock that another process
 #: holds, a disk that is full and a right that is lacking are no damage: to move the database would not help.
 _DAMAGE: Final = ("Corruption: ", "No such file or directory", "Input/output error")
+#: Words of RocksDB and of the system that are told.
+_KNOWN: Final = (
+    *("Corruption", "IO error", "Invalid argument", "Resource busy"),
+    *map(os.strerror, (errno.ENOENT, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)),
+    *map(os.strerror, (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOLCK, errno.ENOMEM)),
+)
 
 
 def is_damage(error: Exception) -> bool:
     """True when ``error`` of RocksDB says that its files are damaged."""
     return any(words in str(error) for words in _DAMAGE)
+
+
+def told(error: Exception) -> str:
+    """What ``error`` of RocksDB is, in the words that are known of it: whatever else it says may quote what is kept."""
+    text = str(error)
+    return ": ".join(words for words in _KNOWN if words in text) or type(error).__name__
 
 
 def move_aside(database: Path) -> Path:
@@ -69,13 +83,13 @@ class GuardedDatabase:
             self._fail(error)
 
     def _fail(self, error: Exception) -> NoReturn:
-        told = f"{self._path}: {error}"
+        why = f"{self._path}: {told(error)}"
         if is_damage(error):
             try:
-                told += f"; moved to {move_aside(self._path).name}, the next start recovers it from the changelog"
-            except OSError as why:
-                told += f"; cannot be moved aside: {why}"
-        self._broken(told)
+                why += f"; moved to {move_aside(self._path).name}, the next start recovers it from the changelog"
+            except OSError as refusal:
+                why += f"; cannot be moved aside: {refusal.strerror}"
+        self._broken(why)
 
 
 class HealingStore(Store):
@@ -86,16 +100,18 @@ class HealingStore(Store):
         self._broken = broken
 
     def _open_for_partition(self, partition: int) -> Any:
-        path = self.partition_path(partition)
+        path, log = self.partition_path(partition), structlog.get_logger("ledger")
         try:
             database = super()._open_for_partition(partition)
         except Exception as error:
+            why = told(error)
             if not is_damage(error):
+                log.error("the state of a partition cannot be opened", partition=partition, why=why)
                 raise
-            structlog.get_logger("ledger").error(
+            log.error(
                 "the state of a partition is damaged: moved aside, and recovered from the changelog",
                 partition=partition,
-                why=str(error),
+                why=why,
                 moved_to=str(move_aside(path)),
             )
             database = super()._open_for_partition(partition)

@@ -127,6 +127,7 @@ class Watchdog:
                         wrong = await self._look(admin, consumer, markers)
                 except (KafkaError, OSError, TimeoutError) as error:
                     self._log.info("the cluster does not answer the watchdog", why=type(error).__name__)
+                    self._observer.unanswered()
                     self._progress.forget()
                     continue
                 if wrong is not None:
@@ -141,13 +142,32 @@ class Watchdog:
         state = self._handing_over()
         if self._recovering.stuck(now, state):
             return f"a rebalance or the recovery of the ledger's table has not moved for {self._limit:g} s"
+        moving = bool(self._app.rebalancing)  # whose a partition is, is not known then
+        assigned = () if moving else self._app.consumer.assignment()
+        own = [TopicPartition(*tp) for tp in assigned if tp.topic in self._topics]
+        places: dict[TopicPartition, Place] = {}
+        if own:
+            places = await self._places(own, admin, consumer, markers)
+        else:
+            await admin.describe_cluster()  # whether it answers is to be known all the same
+        self._observer.answered()
+        if not moving:
+            self._observer.lag({(tp.topic, tp.partition): place.lag for tp, place in places.items()})
         if state is not None:
             self._progress.forget()
             return None
-        own = [TopicPartition(*tp) for tp in self._app.consumer.assignment() if tp.topic in self._topics]
-        if not own:
-            self._observer.lag({})
+        still = self._progress.look(now, places)
+        if not still:
             return None
+        worked = [tp for tp in still if self._done.get((tp.topic, tp.partition), 0) > (places[tp].committed or 0)]
+        what = "messages are worked on and nothing is committed" if worked else "messages are there and none are taken"
+        names = ", ".join(f"{tp.topic}[{tp.partition}]" for tp in (worked or still)[:4])
+        return f"{what} for {self._limit:g} s: {names}"
+
+    async def _places(
+        self, own: list[TopicPartition], admin: AIOKafkaAdminClient, consumer: AIOKafkaConsumer, markers: Markers
+    ) -> dict[TopicPartition, Place]:
+        """Where each of the worker's partitions stands, as the cluster says."""
         first = await consumer.beginning_offsets(own)
         end = await consumer.end_offsets(own)
         committed = await admin.list_consumer_group_offsets(self._settings.application_id, partitions=own)
@@ -160,14 +180,7 @@ class Watchdog:
         left = {tp: (place.next, place.end) for tp, place in places.items() if place.lag}
         for tp in await markers.only_markers(left):
             places[tp] = places[tp]._replace(committed=places[tp].end)
-        self._observer.lag({(tp.topic, tp.partition): place.lag for tp, place in places.items()})
-        still = self._progress.look(now, places)
-        if not still:
-            return None
-        worked = [tp for tp in still if self._done.get((tp.topic, tp.partition), 0) > (places[tp].committed or 0)]
-        what = "messages are worked on and nothing is committed" if worked else "messages are there and none are taken"
-        names = ", ".join(f"{tp.topic}[{tp.partition}]" for tp in (worked or still)[:4])
-        return f"{what} for {self._limit:g} s: {names}"
+        return places
 
     def _handing_over(self) -> Any:
         """What a rebalance or recovery has come to, None when the worker is settled."""

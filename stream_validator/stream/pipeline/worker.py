@@ -18,7 +18,7 @@ import faust
 import structlog
 
 from stream_validator import __version__
-from stream_validator.errors import RegistryError, UsageError
+from stream_validator.errors import RegistryError, StreamValidatorError, UsageError
 from stream_validator.law import catalogue as law
 from stream_validator.metrics import Metrics
 from stream_validator.settings import Settings
@@ -64,6 +64,7 @@ class Worker:
         self._metrics = Metrics("worker", law.load())
         self._observer = WorkerMetrics(self._metrics, self._topics)
         self._metrics.ready_when(self._why_not_ready)
+        self._metrics.ask("event_loop_still_seconds", self._still)
         self._ready = False
         self._gate: Gate | None = None
         self._log = structlog.get_logger("worker")
@@ -95,6 +96,8 @@ class Worker:
     def _why_not_ready(self) -> str | None:
         if self._still() > STILL:
             return "the event loop does not turn"
+        if not self._observer.reaches:
+            return "the cluster does not answer"
         if "assess" in self._stages and (why := self._observer.why_not_ready()) is not None:
             return why
         if not self._ready:
@@ -199,7 +202,7 @@ class Worker:
             raise error
         for name in ("faust", "mode", "asyncio"):  # what they say of their own end buries the reason
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        self._log.error("crashed", error=type(error).__name__, why=" ".join(str(error).split())[:300])
+        self._log.error("crashed", exc_info=error)
         return CRASHED
 
     async def _start(self, app: Any, watchdog: Watchdog) -> None:
@@ -268,4 +271,10 @@ def run(settings: Settings) -> int:
     async def body() -> int:
         return await Worker(settings).run()
 
-    return asyncio.run(body())
+    try:
+        return asyncio.run(body())
+    except (StreamValidatorError, ModuleNotFoundError):
+        raise
+    except Exception as error:  # Python's own traceback would show its text
+        structlog.get_logger("worker").error("crashed", exc_info=error)
+        return CRASHED

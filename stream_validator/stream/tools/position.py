@@ -42,13 +42,16 @@ class Counts(msgspec.Struct):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far it has come. ``weight`` are bytes of the inputs behind it, ``seconds`` those of all runs."""
+    """How far it has come. ``weight`` are bytes of the inputs behind it, ``seconds`` those of all runs.
+
+    ``ended``: when everything had been published (milliseconds since 1970), None as long as it has not.
+    """
 
     position: Position = Position()
     weight: int = 0
     counts: Counts = msgspec.field(default_factory=Counts)
     seconds: float = 0.0
-    finished: bool = False
+    ended: int | None = None
 
 
 class _Content(msgspec.Struct, frozen=True):

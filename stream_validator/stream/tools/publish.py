@@ -7,6 +7,7 @@ ended in any way goes on and leaves nothing out. A message may come twice, with 
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -103,7 +104,8 @@ class _Sender:
     def progress(self, *, finished: bool = False) -> Progress:
         """What is acknowledged so far."""
         seconds = self._seconds + time.monotonic() - self._began
-        return Progress(self._position, self._weight, self._counts, seconds, finished)
+        ended = round(time.time() * 1000) if finished else None
+        return Progress(self._position, self._weight, self._counts, seconds, ended)
 
     @property
     def full(self) -> bool:
@@ -169,8 +171,8 @@ class Publication:
         self._watcher = watcher
         self._told = told
         self._saved = self._shown = 0.0
-        #: The position file says that all was published before: nothing was sent.
-        self.done_before = False
+        #: What runs before this one had done, as the position file says; all of it where it had ended: nothing is sent.
+        self.before = Progress()
 
     async def run(self, stop: Stop) -> Progress:
         """Publish everything.
@@ -194,8 +196,8 @@ class Publication:
         self, inputs: Inputs, origin: Origin, file: PositionFile | None, spool: str, stop: Stop
     ) -> Progress:
         before = Progress() if file is None else file.begin(origin)
-        self.done_before = before.finished
-        if before.finished:
+        self.before = copy.deepcopy(before)  # counting goes on in the other one
+        if before.ended is not None:
             return before
         self._watcher.begin(origin.inputs.bytes, before.weight, _totals(before.counts))
         largest = int(Topics(self._settings).topics[DOCUMENT].config["max.message.bytes"].value)

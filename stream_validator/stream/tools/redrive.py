@@ -42,6 +42,7 @@ from stream_validator.stream.tools.letters import (
     mark,
     parse_place,
 )
+from stream_validator.stream.tools.staying import Staying, Why, stays
 from stream_validator.stream.tools.trial import Returning, returning
 from stream_validator.stream.tools.trial_process import TrialProcess
 from stream_validator.stream.topics import DOCUMENT, Topics
@@ -53,12 +54,16 @@ _TIMEOUT_MS: Final = 30_000
 
 
 class Redriven(msgspec.Struct):
-    """What came of it. ``failing`` would fail again, ``impossible`` have no way back; ``before`` went back earlier."""
+    """What came of it: ``sent`` by kind, those that ``stay`` by reason; ``before`` went back earlier."""
 
     sent: Counter[str] = msgspec.field(default_factory=Counter)
-    failing: list[tuple[Letter, str]] = msgspec.field(default_factory=list)
-    impossible: list[tuple[Letter, str]] = msgspec.field(default_factory=list)
+    stay: dict[str, Staying] = {}
     before: int = 0
+
+    @property
+    def staying(self) -> int:
+        """How many letters stay."""
+        return sum(group.count for group in self.stay.values())
 
 
 class Ways(NamedTuple):
@@ -177,13 +182,12 @@ class Redrive:
     async def _try(self, letter: Letter, trial: TrialProcess) -> Returning | None:
         """The message to send, None when there is none or it would fail again."""
         message = returning(letter, self._topics)
-        if isinstance(message, str):
-            self._found.impossible.append((_light(letter), message))
-            return None
-        why = None if self._force else await asyncio.to_thread(trial.fails, message)
-        if why is None:
-            return message
-        self._found.failing.append((_light(letter), why))
+        if not isinstance(message, Why):
+            why = None if self._force else await asyncio.to_thread(trial.fails, message)
+            if why is None:
+                return message
+            message = why
+        stays(self._found.stay, letter.place, message)
         return None
 
     async def _send(self, ways: Ways | None, batch: Sequence[tuple[Letter, Returning]]) -> None:
@@ -222,10 +226,6 @@ class Redrive:
 
 def _source(letter: Letter) -> str | None:
     return None if letter.told is None else letter.told.topic
-
-
-def _light(letter: Letter) -> Letter:
-    return msgspec.structs.replace(letter, value=b"")
 
 
 def chosen(

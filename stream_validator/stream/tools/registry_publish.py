@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -28,11 +28,24 @@ from stream_validator.stream.topic_schemas import schema_id
 from stream_validator.stream.topics import REGISTRY, Topics
 from stream_validator.stream.untrusted import UntrustedError
 
+#: Key and value of a record.
+Pair: TypeAlias = tuple[bytes, bytes]
 #: The share of establishments that may be gone without a question.
 MAX_SHRINK: Final = 0.10
 _SCHEMA: Final = schema_id(REGISTRY)
 #: Records that are on their way together.
 _TOGETHER: Final = 2000
+#: Reasons of a refusal that are told; the others are counted.
+_TOLD: Final = 10
+
+
+class RefusedError(UsageError):
+    """A version that is not published: ``reasons`` are all there are, as far as a person reads them."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        more = len(reasons) - _TOLD
+        self.reasons = (*reasons[:_TOLD], *([f"and {more} more"] if more > 0 else []))
+        super().__init__("; ".join(self.reasons))
 
 
 class Held(msgspec.Struct):
@@ -99,8 +112,8 @@ def plan(held: Held, header: Header, new: Entries, version: str, *, full: bool) 
     return _Plan(changes, [] if changes.nothing else [*records, closing])
 
 
-def check_shrink(held: Held, new: Entries, max_shrink: float = MAX_SHRINK) -> None:
-    """Raise :class:`UsageError` when too much is gone: a register cut short would take authorisations away."""
+def shrunk(held: Held, new: Entries, max_shrink: float = MAX_SHRINK) -> Iterator[str]:
+    """Of what too much is gone: a register cut short would take authorisations away."""
     if held.closing is None:
         return
     before, now = (_by_role(entries) for entries in (held.entries, new))
@@ -109,7 +122,7 @@ def check_shrink(held: Held, new: Entries, max_shrink: float = MAX_SHRINK) -> No
         # A list of a handful may lose one of them; none at all is another matter.
         if has < had * (1 - max_shrink) and (role is None or not has):
             what = "establishments" if role is None else f"records of role {role}"
-            raise UsageError(
+            yield (
                 f"the register has {has} {what}, the topic holds {had} (version {held.closing.version}): it may be cut "
                 "short and would end authorisations; publish it with --allow-shrink if it is right"
             )
@@ -119,14 +132,21 @@ def _by_role(entries: Entries) -> Counter[str]:
     return Counter(one.role for group in entries.values() for one in group)
 
 
-def check_older(held: Held, as_of: dt.date | None) -> None:
-    """Raise :class:`UsageError` when the topic holds the register of a later day."""
+def older(held: Held, as_of: dt.date | None) -> Iterator[str]:
+    """That the topic holds the register of a later day, when it does."""
     known = None if held.closing is None else held.closing.header.as_of
     if held.closing is not None and known is not None and (as_of is None or as_of < known):
-        raise UsageError(
+        yield (
             f"the topic holds the register of {known} (version {held.closing.version}), this one is of "
             f"{as_of or 'no day'}; publish it with --allow-older if it is right"
         )
+
+
+def too_large(pairs: Iterable[Pair]) -> Iterator[str]:
+    """Keys whose records the topic does not take."""
+    for key, value in pairs:
+        if len(value) > MAX_VALUE:
+            yield f"the record of {key.decode()} takes {len(value)} bytes, more than {MAX_VALUE}"
 
 
 async def read_held(settings: Settings, topic: str) -> Held:
@@ -163,32 +183,32 @@ async def publish(
 ) -> Changes:
     """Publish a version and return what changed.
 
-    Raises :class:`UsageError` when it shrank or is older than what the topic holds and neither is allowed,
-    :class:`StreamValidatorError` when readers would refuse it or somebody else published at the same time.
+    Raises :class:`RefusedError` with every reason why it is not sent: it shrank or is older than what the topic holds
+    and that is not allowed, or readers would refuse it; :class:`StreamValidatorError` when somebody else published at
+    the same time.
     """
     topic = Topics(settings).registry
     with quiet():
         await look_at(settings, [topic])
         held = await read_held(settings, topic)
         new = group(establishments)
-        if not allow_shrink:
-            check_shrink(held, new)
-        if not allow_older:
-            check_older(held, header.as_of)
-        planned = plan(held, header, new, version, full=full)
-        if planned.records:
+        why = [*(() if allow_shrink else shrunk(held, new)), *(() if allow_older else older(held, header.as_of))]
+        try:
+            planned = plan(held, header, new, version, full=full)
+        except StreamValidatorError as error:
+            raise RefusedError([*why, str(error)]) from None
+        pairs = [registry_wire.encode(record) for record in planned.records]
+        if why := [*why, *too_large(pairs)]:
+            raise RefusedError(why)
+        if pairs:
             async with producing(settings) as producer:
                 with explained("publishing the register"):
-                    await _send(producer, topic, planned.records, held.end)
+                    await _send(producer, topic, pairs, held.end)
     return planned.changes
 
 
-async def _send(producer: AIOKafkaProducer, topic: str, records: list[RegistryRecord], start: int) -> None:
+async def _send(producer: AIOKafkaProducer, topic: str, pairs: list[Pair], start: int) -> None:
     """Send all, the closing record only when the others are in their place."""
-    pairs = [registry_wire.encode(record) for record in records]
-    for key, value in pairs:
-        if len(value) > MAX_VALUE:
-            raise StreamValidatorError(f"the record of {key.decode()} takes {len(value)} bytes, more than {MAX_VALUE}")
     *entries, closing = pairs
     first: int | None = None
     for at in range(0, len(entries), _TOGETHER):

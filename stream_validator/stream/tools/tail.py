@@ -59,11 +59,15 @@ class Seen(NamedTuple):
 
 
 class Tail:
-    """Follows the topics of alerts. ``unreadable`` counts records that are no alert of this product's."""
+    """Follows the topics of alerts. ``unreadable`` counts records that are no alert of this product's.
 
-    def __init__(self, settings: Settings, wanted: Wanted) -> None:
+    ``since`` (milliseconds since 1970): nothing is shown that arrived before.
+    """
+
+    def __init__(self, settings: Settings, wanted: Wanted, since: int | None = None) -> None:
         self._settings = settings
         self._wanted = wanted
+        self._since = since
         self._revisions: OrderedDict[str, int] = OrderedDict()
         self.unreadable = 0
 
@@ -72,7 +76,8 @@ class Tail:
     ) -> AsyncIterator[Seen]:
         """What is there (all of it, or the ``last`` ones), then with ``follow`` what comes, until told to stop.
 
-        What is there comes in order of time. Raises as :func:`~stream_validator.stream.tools.clients.reading`.
+        With a moment to begin at, all that came since is meant unless ``last`` is given. What is there comes in order
+        of time. Raises as :func:`~stream_validator.stream.tools.clients.reading`.
         """
         names = self._wanted.topics(Topics(self._settings))
         with quiet():
@@ -89,13 +94,13 @@ class Tail:
                         return
 
     async def _there(self, reader: Reading, beginning: bool, last: int) -> Sequence[Seen]:
-        if not beginning and not last:
+        if not beginning and not last and self._since is None:
             await reader.from_the_end()
             return []
-        if last and self._wanted.everything:
+        if last and self._wanted.everything and self._since is None:
             await reader.from_the_end(last)
         else:
-            await reader.since(None)
+            await reader.since(self._since)
         records = [record async for record in reader.to_the_end()]
         found = list(self._new(sorted(records, key=lambda record: record.timestamp)))
         return deque(found, maxlen=last) if last and not beginning else found
@@ -104,6 +109,8 @@ class Tail:
         """The alerts of ``records`` that are wanted and were not seen in this revision or a later one."""
         found = []
         for record in records:
+            if self._since is not None and record.timestamp < self._since:
+                continue  # the clock of a sender was behind, or that moment is still to come
             try:
                 alert = decode(_DECODE, record.value)
             except UntrustedError:

@@ -22,6 +22,7 @@ from stream_validator.stream.pipeline.suspects import Suspects
 from stream_validator.stream.tools.clients import Cluster, reading
 from stream_validator.stream.tools.letters import Letter, kept
 from stream_validator.stream.tools.registry_publish import read_held
+from stream_validator.stream.tools.staying import FOREIGN, NO_SOURCE, Why
 from stream_validator.stream.topics import ASSESSMENT, DOCUMENT, Topics
 
 #: How an event in ``glp.assessment.v1`` begins: its headers are gone, and ``ce_type`` was among them.
@@ -39,17 +40,17 @@ class Returning(NamedTuple):
     headers: Any
 
 
-def returning(letter: Letter, topics: Topics) -> Returning | str:
-    """The message for the letter's source, or why there is none: a text for a person.
+def returning(letter: Letter, topics: Topics) -> Returning | Why:
+    """The message for the letter's source, or why there is none.
 
     Key and bytes are the original ones; ``error.attempts`` tells the next dead letter how often they came through.
     """
     told = letter.told
     if told is None:
-        return "it does not say where it came from"
+        return Why(NO_SOURCE, "it does not say where it came from")
     source = topics.id_of(told.topic)
     if source not in (DOCUMENT, ASSESSMENT):
-        return f"it came from {told.topic}, which is no source of this installation"
+        return Why(FOREIGN, f"it came from {told.topic}, which is no source of this installation")
     headers: Headers = [(name, value) for name, value in letter.headers if name == "ce_subject"]
     if source == DOCUMENT:
         headers = [
@@ -76,17 +77,18 @@ class Trial:
         self._assessor = Assessor(judge_config(settings), self._topics, index, Suspects(folder))
         self._folder = Folder(lambda _partition, key: states.get(key), law.load(), self._topics)
 
-    def fails(self, message: Returning) -> str | None:
+    def fails(self, message: Returning) -> Why | None:
         """Why it would fail again, None when it would not."""
         if self._topics.id_of(message.topic) == DOCUMENT:
             return self._why(self._assessor.assess([message], self._index).outputs)
         return self._why(self._folder.fold([message]).outputs)
 
-    def _why(self, outputs: Collection[Output]) -> str | None:
+    def _why(self, outputs: Collection[Output]) -> Why | None:
         for output in outputs:
             if output.topic == self._topics.deadletter:
                 told = DeadLetterHeaders.decode(output.headers)
-                return "dead letter" if told is None else f"{told.kind}: {told.message}"
+                assert told is not None
+                return Why(told.kind, told.message)
         return None
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 from stream_validator.errors import StreamValidatorError
 from stream_validator.settings import Settings
 from stream_validator.stream.tools.clients import Cluster, quiet
+from stream_validator.stream.tools.staying import ENDS_PROCESS, NO_END, Why
 from stream_validator.stream.tools.trial import Returning, prepare
 
 if TYPE_CHECKING:
@@ -76,17 +77,17 @@ class TrialProcess:
             raise StreamValidatorError(f"dead letters cannot be tried: {problem}; --force redrives them untried")
         return ours
 
-    def fails(self, message: Returning) -> str | None:
+    def fails(self, message: Returning) -> Why | None:
         """Why ``message`` would fail again, None when it would not. Raises :class:`StreamValidatorError`."""
         connection = self._connection or self._start()
-        told = f"no end within {_ONE:g} s"
+        told = Why(NO_END, f"no end within {_ONE:g} s")
         try:
             connection.send(message)
             if connection.poll(_ONE):
-                answer: str | None = connection.recv()
+                answer: Why | None = connection.recv()
                 return answer
         except (EOFError, OSError):
-            told = "it ends the process that judges it"
+            told = Why(ENDS_PROCESS, "it ends the process that judges it")
         self.close()
         return told
 
