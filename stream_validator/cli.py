@@ -20,6 +20,7 @@ try:
     from stream_validator.commands.replay import replay
     from stream_validator.commands.worker import worker
     from stream_validator.errors import StreamValidatorError
+    from stream_validator.text import spelt_out
 except KeyboardInterrupt:  # while the program loads
     sys.exit(INTERRUPTED)
 
@@ -77,8 +78,9 @@ def main() -> None:
 
 
 def fail(message: str) -> NoReturn:
-    """One line for the user, and the exit code of wrong use."""
-    Console(stderr=True).print(f"stream-validator: {message}", markup=False, highlight=False, soft_wrap=True)
+    """Why not, for the user, its hidden characters spelt out, and the exit code of wrong use."""
+    told = "\n".join(map(spelt_out, f"stream-validator: {message}".split("\n")))
+    Console(stderr=True).print(told, markup=False, highlight=False, soft_wrap=True)
     sys.exit(WRONG_USE)
 
 

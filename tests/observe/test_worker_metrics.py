@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any, NamedTuple
 
 import pytest
 import structlog
+import zstandard
 from prometheus_client.exposition import generate_latest
 
 from stream_validator.assess import JudgeConfig, read_index
 from stream_validator.errors import UsageError
 from stream_validator.law import catalogue as law
+from stream_validator.logs import document_id
 from stream_validator.metrics import Metrics
 from stream_validator.records import Result
 from stream_validator.settings import Settings, load_settings
@@ -220,3 +223,11 @@ def test_an_output_that_is_no_dead_letter_is_not_logged(stages: Stages) -> None:
     with structlog.testing.capture_logs() as lines:
         stages.observer._tell([Output(stages.topics.assessment, b"k", b"{}", []), Output("x", None, b"", [])])
     assert lines == []
+
+
+def test_the_line_of_a_letter_names_its_document_however_its_bytes_are_kept(stages: Stages) -> None:
+    large = b"<NFe>" + b"x" * 1_500_000
+    values = [large, zstandard.compress(large), gzip.compress(b"<NFe>"), zstandard.compress(b" " * 40_000_000)]
+    with structlog.testing.capture_logs() as lines:
+        stages.assess(stages.documents(values))
+    assert [line["document"] for line in lines] == [*[document_id(large)] * 2, document_id(b"<NFe>"), None]

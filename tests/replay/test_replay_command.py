@@ -58,6 +58,8 @@ _KEY = re.compile(rb"[0-9]{6}[0-9A-Z]{12}[0-9]{26}")
         (["IN", "--registry", "REG", "--out", "OUT", "--checkpoint", "0.5"], "--checkpoint 0.5: a whole number"),
         (["IN", "--registry", "REG", "--out", "OUT", "--lang", "de"], "--lang de: pt or en"),
         (["IN", "nowhere.zip", "--registry", "REG", "--out", "OUT"], "nowhere.zip: No such file"),
+        (["IN", "no\x1b[2Jwhere", "--registry", "REG", "--out", "OUT"], "no\\x1b[2Jwhere: No such file"),
+        (["IN", "--registry", "no\x1b[2Jwhere", "--out", "OUT"], "no⟨U+001B⟩[2Jwhere: "),
         (["-", "-", "--registry", "REG", "--out", "OUT"], "- can be given only once"),
         (["IN", "--registry", "REG", "--out", "IN"], "--out IN: "),
         (["IN", "--registry", "REG", "--out", "FULL"], "the folder is not empty"),

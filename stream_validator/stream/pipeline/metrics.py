@@ -76,7 +76,7 @@ class WorkerMetrics(Observer):
             if told is not None:
                 self._log.warning(
                     "dead letter",
-                    document=document_id(output.value),
+                    document=document_id(told.sha256) if told.sha256 else None,
                     kind=told.kind,
                     stage=told.stage,
                     topic=told.topic,
