@@ -116,7 +116,10 @@ def test_tail_begins_at_a_moment(
     chosen = alerts[: len(came)]
     for alert, (moment, partition) in zip(chosen, came, strict=True):
         topic, _, value, *_ = output(pipeline.topics, alert)
-        sending = send_raw(pipeline.settings, topic, value, partition=partition % 2, headers=(), timestamp=moment)
+        key = alert.alert_id.encode()  # of one key the topic keeps the last value only
+        sending = send_raw(
+            pipeline.settings, topic, value, key=key, partition=partition % 2, headers=(), timestamp=moment
+        )
         asyncio.run(sending)
 
     def since(when: str, *words: str) -> set[bytes]:
@@ -124,7 +127,8 @@ def test_tail_begins_at_a_moment(
 
     every = [encode(alert) for alert in chosen]
     topic, late = output(pipeline.topics, chosen[6]).topic, alerts[len(came)]
-    asyncio.run(send_raw(pipeline.settings, topic, encode(late), partition=1, headers=(), timestamp=at(8)))
+    key = late.alert_id.encode()
+    asyncio.run(send_raw(pipeline.settings, topic, encode(late), key=key, partition=1, headers=(), timestamp=at(8)))
     assert since("2020-11-10") == set(every[2:]), "a day begins at midnight in Brasília"
     assert since("10/11/2020") == set(every[2:])
     assert since("2020-11-10T12:00") == set(every[3:])

@@ -118,5 +118,5 @@ def test_after_damage_to_the_local_state(kafka: Kafka, tmp_path: Path) -> None:
         (moved,) = worker.said("the state of a partition is damaged: moved aside, and recovered from the changelog")
         assert moved["moved_to"] == f"{unopened}.damaged"
         (ended,) = worker.said("ending a worker whose state cannot be read or written")
-        assert ended["why"].startswith(f"{unread}: Corruption: ")
+        assert ended["why"].startswith(f"{unread}: Corruption; moved to ")
         assert worker.terminate() == 0
