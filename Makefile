@@ -5,6 +5,10 @@ PYTHON ?= $(shell for v in python3.13 python3.12 python3.11 python3; do \
 VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= out/demo
+# Processes that share the tests, file by file; more than one for each processor makes brokers and browsers late.
+JOBS ?= 2
+# Tests start hundreds of processes: what one compiled, the next one need not.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo live up down test test-live test-observe soak check bench lock clean examples
 .DEFAULT_GOAL := demo
@@ -34,9 +38,10 @@ down:
 	docker compose down
 
 # Every test. Real components where they are: Apache Kafka (Java 17 and Maven; the jars are fetched once), Prometheus,
-# Chromium; the last line says which took part, and what is missing is skipped by name.
+# Chromium; the last lines say which took part, and what is missing is skipped by name. A test that ends its process
+# ends the run. One process: make test JOBS=0.
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --durations 15
 
 # The live pipeline alone.
 test-live: $(VENV)/.installed

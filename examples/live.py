@@ -34,7 +34,7 @@ from stream_validator.settings import PREFIX, Settings
 from stream_validator.stream.tools.clients import Cluster, Stop, lag, look_at, quiet, stopping
 from stream_validator.stream.tools.tail import Tail, Wanted
 from stream_validator.stream.topics import Topics
-from tests.kafka.broker import ApacheKafka, record_classes
+from tests.kafka.broker import ApacheKafka, free_ports, record_classes
 from tests.kafka.jars import VERSION, BrokerUnavailable
 
 DATA: Final = Path(__file__).parent / "data"
@@ -84,7 +84,8 @@ class Live:
             partitions=4,
             replication_factor=1,
             data_dir=folder / "data",
-            metrics_port=0,
+            # Who keeps it wants to look; two at a time get ports of their own.
+            metrics_port=free_ports(1)[0] if given.keep else 0,
         )
         self._worker: subprocess.Popen[bytes] | None = None
         self._drained = asyncio.Event()
@@ -96,7 +97,8 @@ class Live:
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-        own = {f"{PREFIX}DATA_DIR": str(self.settings.data_dir), f"{PREFIX}METRICS_PORT": "0"}
+        port = str(self.settings.metrics_port)
+        own = {f"{PREFIX}DATA_DIR": str(self.settings.data_dir), f"{PREFIX}METRICS_PORT": port}
         return kept | self.variables() | own | {f"{PREFIX}LANG": self._given.language}
 
     def say(self, sentence: str, **values: object) -> None:
@@ -239,6 +241,10 @@ class Live:
             self._console.print(f"  PATH={Path(sys.executable).parent}:$PATH", markup=False, soft_wrap=True)
         for words in _HINTS:
             self._console.print(f"  stream-validator {words}", markup=False, soft_wrap=True)
+        if self._given.keep:
+            address = f"http://localhost:{self.settings.metrics_port}"
+            for words in (f"curl {address}/readyz", f"curl {address}/metrics", f"tail {self._log}"):
+                self._console.print(f"  {words}", markup=False, soft_wrap=True)
 
 
 def run(live: Live, given: Given) -> int:

@@ -26,6 +26,8 @@ from stream_validator.records import (
 )
 
 Language = Literal["pt", "en"]
+#: Characters of one figure or text in a message.
+_LONGEST = 60
 _REGULAR_DAY: dict[Language, str] = {"pt": "%d/%m/%Y", "en": "%Y-%m-%d"}
 
 
@@ -38,11 +40,16 @@ _MESSAGES = _load_messages()
 
 
 def figure(value: Decimal | str, language: Language) -> str:
-    """A number as people of ``language`` write it, without trailing zeros: 1.560,5 or 1,560.5."""
+    """A number as people of ``language`` write it, without trailing zeros: 1.560,5 or 1,560.5.
+
+    What is no number, or one that would fill a page, stays as it is, cut.
+    """
     try:
         number = Decimal(value)
     except InvalidOperation:
-        return str(value)
+        return str(value)[:_LONGEST]
+    if not number.is_finite() or abs(number.adjusted()) + len(number.as_tuple().digits) > _LONGEST:
+        return str(value)[:_LONGEST]
     text = f"{number.normalize():,f}"
     return text.translate(str.maketrans(",.", ".,")) if language == "pt" else text
 
@@ -59,7 +66,7 @@ def _fields(outcome: Outcome, assessment: Assessment, language: Language) -> dic
     fields: dict[str, str] = defaultdict(lambda: "?")
     for name, value in (outcome.evidence or {}).items():
         if isinstance(value, str | int):
-            fields[name] = figure(str(value), language) if name.endswith("_kg") else str(value)[:60]
+            fields[name] = figure(str(value), language) if name.endswith("_kg") else str(value)[:_LONGEST]
     for name in ("from", "to", "class_assumed_unchanged_since"):
         if outcome.evidence and outcome.evidence.get(name):
             fields[name] = _day(outcome.evidence[name], language)

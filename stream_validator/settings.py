@@ -233,8 +233,8 @@ class Settings(BaseSettings):
     )
     request_timeout: float = _setting(
         "worker",
-        "Seconds to wait for a broker's answer; after it a worker stops and is started again.",
-        "Segundos à espera da resposta de um broker; depois o worker para e é reiniciado.",
+        "Seconds to wait for a broker's answer; after it a worker that is starting, or has outputs to send, stops.",
+        "Segundos à espera da resposta de um broker; depois, um worker que inicia ou tem saídas a enviar para.",
         30.0,
         ge=1,
         le=300,

@@ -8,12 +8,18 @@ import subprocess
 from typing import Protocol
 
 import pytest
+from hypothesis import settings
 
 #: The broker of the session, for any folder that asks for it.
 pytest_plugins = ("tests.kafka.fixtures",)
 
 #: Set to ``all`` where every component must be there (CI): a missing one then fails instead of skipping.
 REQUIRE = "STREAM_VALIDATOR_TEST_REQUIRE"
+
+
+# By default 200 ms for an example: a machine that is busy is no fault of the code.
+settings.register_profile("stream-validator", deadline=None)
+settings.load_profile("stream-validator")
 
 
 class RequireComponent(Protocol):

@@ -5,7 +5,6 @@ Exit codes: those of :mod:`stream_validator.commands.live`; 3: some letters were
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -121,40 +120,48 @@ def list_(
     pending = [one for one in found if not one.redriven]
     rows = found if everything else pending
     if group_by is None:
-        _print_letters(rows, limit, as_json, says)
+        _print_letters(rows, limit, as_json, says, _longest(settings))
     else:
-        _print_groups(rows, group_by, limit, as_json, says)
+        _print_groups(rows, group_by, limit, as_json, says, _longest(settings))
     if as_json:
         return
-    kinds = ", ".join(f"{name} {count}" for name, count in sorted(Counter(one.letter.kind for one in pending).items()))
+    kinds = views.kinds_told(Counter(one.letter.kind for one in pending))
     typer.echo(
         says("counts", pending=len(pending), redriven=len(found) - len(pending)) + (f": {kinds}" if kinds else "")
     )
 
 
-def _print_letters(rows: Sequence[Listed], limit: int, as_json: bool, says: Says) -> None:
+def _longest(settings: Settings) -> int:
+    """Characters of the longest name of a topic that letters come from."""
+    from stream_validator.stream.topics import Topics
+
+    topics = Topics(settings)
+    return max(len(topics.document), len(topics.assessment))
+
+
+def _print_letters(rows: Sequence[Listed], limit: int, as_json: bool, says: Says, longest: int) -> None:
     cut = rows[-limit:] if limit else rows
     if as_json:
         for one in cut:
-            typer.echo(json.dumps(views.letter_data(one), ensure_ascii=False))
+            typer.echo(views.json_line(views.letter_data(one)))
         return
     if cut:
-        _print(views.letters_table(cut, says))
+        _print(views.letters_table(cut, says, longest))
     if len(cut) < len(rows):
         typer.echo(says("more", count=len(rows) - len(cut)))
 
 
-def _print_groups(rows: Sequence[Listed], by: str, limit: int, as_json: bool, says: Says) -> None:
+def _print_groups(rows: Sequence[Listed], by: str, limit: int, as_json: bool, says: Says, longest: int) -> None:
     from stream_validator.stream.tools.groups import grouped
 
     groups = grouped(rows, by)
     cut = groups[:limit] if limit else groups
     if as_json:
         for group in cut:
-            typer.echo(json.dumps(views.group_data(group, by), ensure_ascii=False))
+            typer.echo(views.json_line(views.group_data(group, by)))
         return
     if cut:
-        _print(views.groups_table(cut, by, says))
+        _print(views.groups_table(cut, by, says, longest))
     if len(cut) < len(groups):
         typer.echo(says("more_groups", count=len(groups) - len(cut)))
 
@@ -280,7 +287,7 @@ def redrive(
 def _tell(found: Redriven, dry: bool, says: Says) -> None:
     for line in views.staying_lines(found.stay, says):
         typer.echo(line, err=True)
-    kinds = ", ".join(f"{name} {count}" for name, count in sorted(found.sent.items()))
+    kinds = views.kinds_told(found.sent)
     total = says.pick(formats.number(Decimal(found.sent.total())))
     typer.echo(
         says(

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Where a replay is served unless it is told.
 _LOOPBACK: Final = "127.0.0.1"
+#: How a file of metrics begins.
+_METRICS: Final = b"# HELP stream_validator_"
 #: Seconds to wait at the end until the last figures were scraped, where anybody scrapes.
 _LINGER: Final = 30.0
 #: The same after a signal or a failure: whoever waits for the prompt waits for this.
@@ -81,6 +83,14 @@ def metrics_file(file: Path | None, inputs: Iterable[Path], out: Path) -> Path |
     for taken in (*(one.resolve() for one in inputs), out.resolve()):
         if found == taken or taken in found.parents:
             raise UsageError(f"--metrics-file {file}: it lies in {taken}, which this replay reads or writes")
+    try:
+        with place.open("rb") as old:
+            if old.read(len(_METRICS)) not in (b"", _METRICS):
+                raise UsageError(f"--metrics-file {file}: it is there, and holds no metrics of this product")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise UsageError(f"--metrics-file {file}: {error.strerror or error}") from error
     return file
 
 

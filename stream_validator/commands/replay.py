@@ -273,7 +273,8 @@ def replay(
         checkpoint_seconds=float(number("--checkpoint", checkpoint, 0, 3600)),
         after=tuple(after),
     )
-    file = metrics_file_of(metrics_file, [*map(Path, given), config.registry], out)
+    read = [*map(Path, given), config.registry, *filter(None, (config.anchors, config.schemas_dir))]
+    file = metrics_file_of(metrics_file, read, out)
     watched = partial(observing, metrics_port, metrics_host, metrics_wait, file, says)
     raise typer.Exit(_run(plan, says, watched, fail_on))
 

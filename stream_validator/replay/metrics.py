@@ -36,8 +36,9 @@ class MetricsFileError(StreamValidatorError):
 class ReplayMetrics(Observer):
     """Feeds ``metrics``. ``file``: also written there, for node_exporter's textfile collector.
 
-    Counters show what is durable, and an interrupted replay that goes on begins with just that: so they never fall,
-    however it ended, and nothing counts twice. ``begun`` is called when they are there, before anything is added.
+    Counters of documents and alerts show what is durable, and an interrupted replay that goes on begins with just that:
+    so they never fall, however it ended, and nothing counts twice. (Durations and batches are of this process alone.)
+    ``begun`` is called when they are there, before anything is added.
     """
 
     def __init__(self, metrics: Metrics, file: Path | None = None, begun: Callable[[], object] = lambda: None) -> None:
@@ -48,8 +49,9 @@ class ReplayMetrics(Observer):
         self._new, self._repeated = Statistics(), Statistics()
         self._alerts: Transitions = Counter()
         self._written = 0.0
+        #: A replay that was refused before it began has nothing to tell, and spoils no file of another one.
+        self._has_begun = False
         metrics.counting = False
-        self._state("judging")
 
     def _state(self, state: str) -> None:
         self._metrics.replace("replay_state", {(one,): float(one == state) for one in STATES})
@@ -66,8 +68,11 @@ class ReplayMetrics(Observer):
         metrics.register(register, _as_of(register), establishments)
         metrics.count(restored(checkpoint.statistics))
         metrics.repeated(restored(checkpoint.repeated))
-        metrics.counting = True
+        # One whose alerts may have been counted already shows no counter before they are counted again.
+        metrics.counting = not checkpoint.finished
         metrics.ready_when(lambda: None)
+        self._state("judging")
+        self._has_begun = True
         self.write()
         self._begun()
 
@@ -116,6 +121,9 @@ class ReplayMetrics(Observer):
         def heard(state: KeyState) -> tuple[Alert, ...]:
             alerts = alerts_of(state)
             self._alerts.update(at_the_end(alerts))
+            if time.monotonic() - self._written >= _FILE_SECONDS:
+                self._metrics.now("last_processed_timestamp_seconds", "ledger")
+                self._write_now()
             return alerts
 
         return heard
@@ -123,18 +131,20 @@ class ReplayMetrics(Observer):
     def finished(self) -> None:
         """See :class:`~stream_validator.replay.observer.Observer`."""
         self._metrics.alerts(self._alerts)
+        self._metrics.counting = True
         self._metrics.now("replay_finished_timestamp_seconds")
         self._state("finished")
 
     def gave_up(self, interrupted: bool) -> None:
         """The replay ended before its end: by a signal, or by a failure."""
-        self._state("interrupted" if interrupted else "failed")
+        if self._has_begun:
+            self._state("interrupted" if interrupted else "failed")
 
     def write(self) -> None:
         """Write the file, whole or not at all. Raises :class:`MetricsFileError`."""
-        if self._file is None:
-            return
         self._written = time.monotonic()
+        if self._file is None or not self._has_begun:
+            return
         try:
             write_to_textfile(str(self._file), self._metrics.registry)
         except OSError as error:

@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import hashlib
 import json
-import os
 import random
 import shutil
 import signal
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from tests.kafka.certificates import Certificates, make_certificates
-from tests.kafka.jars import BrokerUnavailable, cache_folder, jars, java
+from tests.kafka.jars import BrokerUnavailable, cache_folder, jars, java, locked
 
 #: Any 22 characters of base64 that are a UUID; fixed, so that a formatted folder can be a template.
 _CLUSTER: Final = "c3RyZWFtLXZhbGlkYXRvcg"
@@ -351,13 +350,17 @@ def record_classes() -> None:
     archive = cache_folder() / "classes.jsa"
     if archive.exists():
         return
-    with tempfile.TemporaryDirectory(prefix="kafka-classes-") as folder:
-        part = cache_folder() / f"classes.{os.getpid()}.part"
-        with contextlib.suppress(BrokerUnavailable, OSError):
-            with _Recording(Path(folder), part):
-                pass
-            part.replace(archive)
-        part.unlink(missing_ok=True)
+    with (
+        contextlib.suppress(BrokerUnavailable, OSError),
+        locked(cache_folder() / "classes.lock"),
+        tempfile.TemporaryDirectory(prefix="kafka-classes-") as folder,
+    ):
+        if archive.exists():  # another process was first
+            return
+        part = archive.with_suffix(".part")
+        with _Recording(Path(folder), part):
+            pass
+        part.replace(archive)
 
 
 def main() -> None:

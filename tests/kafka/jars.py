@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -35,6 +37,15 @@ def cache_folder() -> Path:
     """Where jars, the class archive and formatted templates are kept between runs."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "stream-validator" / f"kafka-{VERSION}"
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """What only one process at a time may do, the others waiting. ``path`` is made, its folder too."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @cache
@@ -68,10 +79,8 @@ def jars(folder: Path | None = None) -> list[Path]:
     Raises :class:`BrokerUnavailable` when Maven is absent or fails, or a jar is not the one that is pinned.
     """
     base = folder or cache_folder()
-    base.mkdir(parents=True, exist_ok=True)
     lib = base / "lib"
-    with (base / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(base / "lock"):
         if wrong(lib):
             _fetch(base, lib)
             if bad := wrong(lib):

@@ -19,11 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.exposition import generate_latest
 from typer.testing import CliRunner
 
 from stream_validator import cli
 from stream_validator.commands.replay import DEAD, FOUND
 from stream_validator.errors import StreamValidatorError
+from stream_validator.law import catalogue as law
+from stream_validator.metrics import Metrics
+from stream_validator.replay.checkpoint import Checkpoint
+from stream_validator.replay.metrics import ReplayMetrics
 from tests.observe.samples import COMMAND, EXAMPLE, ROOT, WORLD, Samples, assert_is_summary, environment
 
 
@@ -192,6 +197,8 @@ def test_a_resumed_replay_ends_with_all_figures(tmp_path: Path) -> None:
         (["--metrics-file", "ARCHIVE"], "which this replay reads or writes"),
         (["--metrics-file", "REGISTER"], "which this replay reads or writes"),
         (["--metrics-file", "OUT/summary.json"], "its folder is not there"),
+        (["--metrics-file", "NOTA"], "it is there, and holds no metrics of this product"),
+        (["--anchors", "ANCHORS", "--metrics-file", "ANCHORS/a.prom"], "which this replay reads or writes"),
         (["--metrics-wait", "30"], "--metrics-wait needs --metrics-port"),
         (["--metrics-host", "", "--metrics-port", "9465"], "--metrics-host: an address is needed"),
         (["--metrics-host", " "], "--metrics-host: an address is needed"),
@@ -202,10 +209,16 @@ def test_a_resumed_replay_ends_with_all_figures(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, more: list[str], told: str) -> None:
     (tmp_path / "link.prom").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "nota.xml").write_bytes(b"<NFe/>")  # one of those that are named on standard input, for example
+    (tmp_path / "anchors").mkdir()
+    (tmp_path / "anchors/anchors.pem").write_bytes((EXAMPLE / "anchors.pem").read_bytes())
     with socket.create_server(("127.0.0.1", 0)) as server:
         words = {
             "TAKEN": str(server.getsockname()[1]),
             "LINK": str(tmp_path / "link.prom"),
+            "NOTA": str(tmp_path / "nota.xml"),
+            "ANCHORS": str(tmp_path / "anchors"),
+            "ANCHORS/a.prom": str(tmp_path / "anchors/a.prom"),
             "ARCHIVE": str(WORLD / "archive.zip"),
             "REGISTER": str(WORLD / "registry.ndjson"),
             "OUT/summary.json": str(tmp_path / "out/summary.json"),
@@ -213,6 +226,7 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, more: list[str], tol
         done = replay(tmp_path / "out", *(words.get(one, one) for one in more))
     assert not (tmp_path / "out").exists() or "--metrics-port" in more
     assert done.returncode == 2
+    assert (tmp_path / "nota.xml").read_bytes() == b"<NFe/>"
     assert told in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -311,6 +325,30 @@ def test_on_a_terminal_the_bar_leaves_room_for_it(tmp_path: Path) -> None:
     assert "À espera da primeira leitura das métricas (até 60 s)…\r\n" in shown
     assert "À espera da última leitura das métricas (até 30 s)…\r\n" in shown
     assert code == DEAD, "it was over when it was told to stop"
+
+
+def test_a_start_that_is_refused_spoils_no_file_and_a_second_end_counts_nothing_twice(tmp_path: Path) -> None:
+    file, out = tmp_path / "replay.prom", tmp_path / "out"
+    assert replay(out, "--metrics-file", file).returncode in (0, 3)
+    first = file.read_text("utf-8")
+    refused = replay(out, "--metrics-file", file)
+    assert (refused.returncode, "the folder is not empty" in refused.stderr) == (2, True)
+    assert file.read_text("utf-8") == first
+    assert replay(out, "--metrics-file", file, "--resume").returncode in (0, 3)
+    last = Samples(file.read_text("utf-8"))
+    assert_is_summary(last, summary(out))
+    assert_alerts(last, summary(out))
+
+
+def test_a_replay_whose_alerts_may_have_counted_shows_no_counter_before_they_do_again() -> None:
+    metrics = Metrics("replay", law.load())
+    observer = ReplayMetrics(metrics)
+    counters = "stream_validator_documents_total"
+    assert counters not in generate_latest(metrics.registry).decode()
+    observer.begin(1, Checkpoint(finished=True), "x", None, 0)
+    assert counters not in generate_latest(metrics.registry).decode()
+    observer.finished()
+    assert counters in generate_latest(metrics.registry).decode()
 
 
 def test_without_being_asked_for_it_costs_no_import(tmp_path: Path) -> None:

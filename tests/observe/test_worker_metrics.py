@@ -172,6 +172,7 @@ def test_lag_and_partitions_are_those_of_now(tmp_path: Path) -> None:
 
 def test_a_cluster_that_does_not_answer_has_no_lag(stages: Stages) -> None:
     observer, document = stages.observer, stages.topics.document
+    assert (observer.reaches, observer.reached) == (False, False)
     observer.answered()
     observer.lag({(document, 0): 5})
     reached = [observer.reaches]

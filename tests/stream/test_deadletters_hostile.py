@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 
+import msgspec
 import pytest
 from aiokafka.structs import ConsumerRecord
+from rich.console import Console
+from rich.table import Table
 
-from stream_validator.stream.headers import LETTER, REDRIVING
+from stream_validator.commands import deadletters
+from stream_validator.commands.deadletter_views import cut, groups_table, kinds_told, letters_table
+from stream_validator.commands.moments import shown
+from stream_validator.commands.texts import Says
+from stream_validator.errors import DEAD_LETTER_KINDS
+from stream_validator.stream.headers import LETTER, MAX_MESSAGE, REDRIVING, DeadLetterHeaders
 from stream_validator.stream.messages import Output
 from stream_validator.stream.pipeline.dead_letters import dead_letter
-from stream_validator.stream.tools.letters import Mark, Place, Starts, content, marked
+from stream_validator.stream.tools.groups import BY, grouped
+from stream_validator.stream.tools.letters import Letter, Listed, Mark, Place, Starts, content, marked
+from stream_validator.stream.tools.redrive import Redriven
 from stream_validator.stream.tools.trial import Returning
 from stream_validator.stream.topics import Topics
+from stream_validator.text import is_hidden
 from tests.kafka.fixtures import Kafka
 from tests.stream.operators import Operator
 from tests.stream.pipeline import Pipeline
@@ -111,3 +123,119 @@ def test_key_and_value_are_told_apart() -> None:
     pairs = [(None, b"ab"), (b"", b"ab"), (b"a", b"b"), (b"ab", b""), (b"-", b"ab"), (b"1", b":ab")]
     assert len({content(*pair) for pair in pairs}) == len(pairs)
     assert content(b"k", None) == content(b"k", b"")
+
+
+#: Right-to-left override, an escape of terminals, delete, a tag that nobody sees beyond the first plane.
+HIDDEN = "a\u202eb\u009bc\x7fd\x1b[2Je\U000e0041"
+HUGE = 10**4000
+TOPIC = "nfe.document.v1"
+
+
+def forged(
+    number: int, kind: str, *, stage: str = "read", topic: str = TOPIC, message: str = "m", at: int = 0
+) -> Listed:
+    """A letter that says what somebody likes."""
+    told = DeadLetterHeaders(kind, message, stage, topic, at, at)
+    return Listed(Letter(Place(0, number), 1000 * number, b"k", b"", (), told), 5, b"", False)
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> list[Listed]:
+    """What the topic holds, for ``deadletters list`` without a broker."""
+    found: list[Listed] = []
+
+    async def listed(*_: object) -> list[Listed]:
+        return found
+
+    monkeypatch.setattr(deadletters, "_listed", listed)
+    return found
+
+
+def hidden(text: str) -> set[str]:
+    return {char for char in text if is_hidden(char)} - {"\n"}
+
+
+def test_the_closing_line_is_spelt_out_and_cut(held: list[Listed]) -> None:
+    held += [forged(0, "empty"), forged(1, HIDDEN), forged(2, "x" * 100_000)]
+    held += [forged(3 + number, f"forged{number}") for number in range(3000)]
+    for words in ((), ("--by", "kind"), ("--by", "stage"), ("--by", "topic")):
+        done = Operator({})("deadletters", "list", *words, "--lang", "en")
+        last = done.out.splitlines()[-1]
+        assert last.startswith("3003 pending, 0 redriven already: empty 1, a⟨U+202E⟩b⟨U+009B⟩"), words
+        assert last.endswith(", … (+2997)")
+        assert len(last) < 400
+        assert not hidden(done.out)
+
+
+def test_what_a_redrive_sent_is_spelt_out_and_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    letters = [forged(0, HIDDEN).letter, forged(1, "x" * 100_000).letter]
+    deadletters._tell(Redriven(Counter(one.kind for one in letters)), False, Says("deadletters", "en"))
+    told = capsys.readouterr().out
+    assert "2 redriven" in told
+    assert "a⟨U+202E⟩b⟨U+009B⟩" in told
+    assert f"{'x' * 39}… 1" in told
+    assert not hidden(told)
+    assert len(told) < 250
+
+
+def test_all_of_our_own_kinds_are_named() -> None:
+    kinds = Counter([*DEAD_LETTER_KINDS, *DEAD_LETTER_KINDS, "?"])
+    assert kinds_told(kinds) == ", ".join(f"{name} {kinds[name]}" for name in sorted(kinds))
+
+
+@pytest.mark.parametrize("text", ["x" * 249, "\u202e" * 249, "界" * 249, "e" + "\u0301" * 5000, "a" + "\ufe0f" * 41])
+def test_a_cell_is_never_wider_than_it_may_be(text: str) -> None:
+    assert len(cut(text)) <= 41
+    assert cut(text).endswith("…")
+    assert Console().measure(cut(text)).maximum <= 40
+
+
+def lines(table: Table, width: int) -> list[str]:
+    console = Console(width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get().splitlines()
+
+
+@pytest.mark.parametrize("width", [100, 200])
+@pytest.mark.parametrize("char", ["x", "\u202e", "界"])
+def test_one_forged_letter_squeezes_no_column_away(width: int, char: str) -> None:
+    long = char * 249
+    found = [forged(1, "empty"), forged(123_456, long, stage=long, topic=long, message=long, at=HUGE)]
+    says = Says("deadletters", "en")
+    for by in BY:
+        head, *rows = lines(groups_table(grouped(found, by), by, says, len(TOPIC)), width)
+        assert head.split()[-7:] == ["how", "many", "oldest", "newest", "one", "of", "them"]
+        assert head.index("how many") <= 42
+        assert len(rows) == 2
+        for row, one in zip(sorted(rows, key=lambda row: ":123456" in row), found, strict=True):
+            when = shown(one.letter.moment)
+            assert row.split()[-6:] == ["1", *when.split(), *when.split(), str(one.letter.place)]
+    head, *rows = lines(letters_table(found, says, len(TOPIC)), width)
+    assert [*head.split()[:2], *head.split()[-3:-1]] == ["id", "when", "bytes", "times"]
+    begun = [row for row in rows if row.startswith("0:")]
+    assert [row[:35].split() for row in begun] == [
+        [str(one.letter.place), *shown(one.letter.moment).split()] for one in found
+    ]
+    assert all("      5      1  " in row for row in begun), "size and attempts"
+
+
+def test_json_hides_nothing_reads_back_and_is_bounded(held: list[Listed]) -> None:
+    held += [forged(0, HIDDEN, stage=HIDDEN, topic=HIDDEN, message=HIDDEN, at=7)]
+    long = "\U000e0041" * 100_000
+    held += [forged(1, long, stage=long, topic=long, message=long, at=HUGE)]
+    held[1] = held[1]._replace(letter=msgspec.structs.replace(held[1].letter, key=long.encode()))
+    done = Operator({})("deadletters", "list", "--json")
+    assert not hidden(done.out)
+    plain, cut_off = map(json.loads, done.out.splitlines())
+    assert {plain[name] for name in ("kind", "stage", "topic", "message")} == {HIDDEN}
+    assert (plain["partition"], plain["offset"]) == (7, 7)
+    lengths = {name: len(cut_off[name]) for name in ("kind", "stage", "topic", "message", "key")}
+    assert lengths == {"kind": 40, "stage": 40, "topic": 249, "message": MAX_MESSAGE, "key": MAX_MESSAGE}
+    assert cut_off["partition"] is cut_off["offset"] is None
+    for by in BY:
+        done = Operator({})("deadletters", "list", "--json", "--by", by)
+        assert not hidden(done.out)
+        names = [one["name"] for one in map(json.loads, done.out.splitlines())]
+        assert names[0] == HIDDEN
+        assert len(names[1]) == lengths[by]

@@ -11,7 +11,7 @@ import pytest
 from stream_validator.assess import Judge, JudgeConfig
 from stream_validator.law.catalogue import load
 from stream_validator.ledger import MAX_INPUTS, KeyState
-from stream_validator.records import Assessment, EventRead, Judged, encode
+from stream_validator.records import Alert, Assessment, EventRead, Judged, encode
 from stream_validator.stream.headers import DeadLetterHeaders, cloud_event
 from stream_validator.stream.messages import Output
 from stream_validator.stream.pipeline import folding
@@ -220,8 +220,25 @@ def test_what_is_no_assessment_is_a_dead_letter(
 def test_an_assessment_that_breaks_the_drafts_is_a_dead_letter(records: list[Assessment | EventRead]) -> None:
     assessment = next(r for r in records if isinstance(r, Assessment) and message_fires(r))
     fired = next(o for o in assessment.outcomes if o.outcome == "violation")
-    unknown = msgspec.structs.replace(fired, rule="Z99")
-    bad = message(msgspec.structs.replace(assessment, outcomes=(unknown,)))
+    broken = msgspec.structs.replace(fired, evidence={"findings": [1]})
+    bad = message(msgspec.structs.replace(assessment, outcomes=(broken,)))
     found = Kept().take(bad, message(records[0]))
     assert found.dead_letters == {"internal": 1}
     assert len(found.states) == 1
+
+
+def test_a_rule_of_another_catalogue_is_no_fault_of_the_product(records: list[Assessment | EventRead]) -> None:
+    assessment = next(r for r in records if isinstance(r, Assessment) and message_fires(r))
+    unknown = msgspec.structs.replace(assessment.outcomes[0], rule="Z99")
+    found = Kept().take(message(msgspec.structs.replace(assessment, outcomes=(unknown,))))
+    assert found.dead_letters == {"unreadable": 1}
+
+
+@pytest.mark.parametrize("figure", ["1E-999999", "1E+999999", "9" * 900, "NaN", "sNaN", "x" * 900])
+def test_a_figure_without_end_makes_no_long_message(records: list[Assessment | EventRead], figure: str) -> None:
+    assessment = next(r for r in records if isinstance(r, Assessment) and message_fires(r))
+    fired = next(o for o in assessment.outcomes if o.outcome == "violation")
+    endless = msgspec.structs.replace(fired, rule="C01", evidence={"capacity_kg": figure, "gas_kg": figure})
+    found = Kept().take(message(msgspec.structs.replace(assessment, outcomes=(endless,))))
+    (alert,) = [msgspec.json.decode(output.value, type=Alert) for output in found.outputs]
+    assert len(alert.message.pt) < 600

@@ -111,11 +111,16 @@ def test_a_record_of_the_register_that_cannot_be_read_is_not_quoted(capsys: pyte
     }
     with ThreadPoolExecutor(1) as executor:
         reader = RegistryReader(given, Topics(given), executor, lambda _: None, lambda _: None)
-        assert reader._take(json.dumps(record).encode(), 7) is None
-    (line,) = lines(capsys)
-    assert (line["event"], line["offset"]) == ("a record of the register cannot be read", 7)
-    assert line["error"] == "UntrustedError"
+        for offset in range(7, 2007):
+            assert reader._take(json.dumps(record).encode(), offset) is None
+            reader._tell_unread()
+        (line,) = lines(capsys)
+        assert (line["event"], line["records"]) == ("records of the register cannot be read", 1)
+        reader._next_told = 0.0
+        reader._tell_unread()
     assert "FULANO" not in str(line)
+    (line,) = lines(capsys)
+    assert (line["records"], line["offset"]) == (1999, 8), "one line a minute, and none is forgotten"
 
 
 def test_a_version_whose_name_is_long_is_refused_in_few_words() -> None:

@@ -7,7 +7,7 @@ import urllib.request
 from pathlib import Path
 
 from tests.kafka.broker import free_ports
-from tests.kafka.fixtures import OwnKafka
+from tests.kafka.fixtures import Kafka, OwnKafka
 from tests.observe.samples import WORLD, Samples
 from tests.stream.pipeline import Pipeline, archive, until
 
@@ -47,4 +47,14 @@ def test_a_worker_says_that_the_cluster_is_away(own_kafka: OwnKafka, tmp_path: P
         pipeline.wait_drained()
         until(lambda: Samples(ask(port, "/metrics")).by("batch_messages_sum", "stage") != {}, 30, "work goes on")
         assert Samples(ask(port, "/metrics")).total("cluster_answered_timestamp_seconds") > answered
+        assert worker.terminate() == 0
+
+
+def test_a_worker_that_waits_for_its_register_asks_the_cluster_too(kafka: Kafka, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    with Pipeline(kafka, tmp_path, "topic", metrics_port=str(port), metrics_host="127.0.0.1") as pipeline:
+        worker = pipeline.worker()
+        until(lambda: ask(port, "/readyz") == "no register yet\n", 60, "it waits")
+        asked = "cluster_answered_timestamp_seconds"
+        until(lambda: any(name == asked for name, _ in Samples(ask(port, "/metrics")).all), 30, "it asks")
         assert worker.terminate() == 0

@@ -9,6 +9,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.kafka.fixtures import Kafka
 from tests.stream.pipeline import (
     CASES,
@@ -119,4 +121,40 @@ def test_after_damage_to_the_local_state(kafka: Kafka, tmp_path: Path) -> None:
         assert moved["moved_to"] == f"{unopened}.damaged"
         (ended,) = worker.said("ending a worker whose state cannot be read or written")
         assert ended["why"].startswith(f"{unread}: Corruption; moved to ")
+        assert worker.terminate() == 0
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["whose it is is known", "it is not"])
+def test_with_the_state_of_another_changelog(kafka: Kafka, tmp_path: Path, marked: bool) -> None:
+    """A new group or prefix with the folder of the old one: its offsets mean nothing here, and nothing of it counts."""
+    documents = archive(CASES / "world-partial" / "archive.zip")
+    registry = CASES / "world-partial" / "registry.ndjson"
+    given = {"partitions": "2", "schema_policy": "never", "signature_policy": "never"}
+    with Pipeline(kafka, tmp_path / "old", registry, **given) as old:
+        worker = old.worker()
+        old.send(old.documents(documents))
+        old.wait_drained()
+        assert worker.terminate() == 0
+    state = worker.folder / "data"
+    some = documents[:40]
+    expected = world(registry, some, schema="never", signature="never")
+    with Pipeline(another(kafka), tmp_path / "new", registry, **given) as pipeline:
+        worker = pipeline.worker(start=False)
+        shutil.copytree(state, worker.folder / "data")
+        if not marked:
+            (worker.folder / "data/owner").unlink()
+        pipeline.send(pipeline.documents(some))
+        with pipeline.restart_policy() as restarted:
+            worker.start()
+            pipeline.wait_drained(alive=False)
+        assert_same(pipeline, expected)
+        assert restarted == ([] if marked else [worker])
+        told = (
+            "the state of another group or prefix is moved aside"
+            if marked
+            else ("the changelog was made anew: the old state is moved aside, the next start recovers")
+        )
+        (moved,) = worker.said(told)
+        assert Path(moved["moved_to"]).is_dir()
+        assert len(worker.said("ready")) == 1, "what crashes is never ready"
         assert worker.terminate() == 0

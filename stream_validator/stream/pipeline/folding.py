@@ -116,6 +116,8 @@ class Folder:
             key, item = record.key, record.input
         else:
             record = decode(self._assessment, message.value)
+            if any(one.rule not in self._catalogue.rules for one in record.outcomes):
+                raise UntrustedError(f"it names a rule that catalogue {self._catalogue.version} does not have")
             key, item = record.key, document_input(record, self._catalogue)
         if not 0 < len(key) <= _KEY or (item is not None and not _HASH.match(item.sha256)):
             raise UntrustedError("its access key or hash is none")
@@ -148,7 +150,8 @@ class Folder:
                 f"with this one the key has {len(after.documents)} copies or judgements and {len(after.events)} events "
                 f"of {len(state)} bytes; at most {MAX_STATE} are kept"
             )
-            self._die(message, "too_many_copies", text, found)
+            alone = len(after.documents) + len(after.events) == 1
+            self._die(message, "too_large" if alone else "too_many_copies", text, found)
             return None
         raised = revisions(before, after, self._catalogue)
         outputs = [self._alert(alert) for alert in raised]

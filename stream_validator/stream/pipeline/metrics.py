@@ -36,8 +36,8 @@ class WorkerMetrics(Observer):
         self._in_flight: Counter[str] = Counter()
         self._newest: dict[str, float] = {}
         self._has_register = self._has_partitions = False
-        #: False: the cluster does not answer.
-        self.reaches = True
+        #: Whether the cluster answers now, and whether it ever did.
+        self.reaches = self.reached = False
         self._log = structlog.get_logger("dead letter")
 
     def why_not_ready(self) -> str | None:
@@ -119,7 +119,7 @@ class WorkerMetrics(Observer):
 
     def answered(self) -> None:
         """See :class:`~stream_validator.stream.pipeline.observer.Observer`."""
-        self.reaches = True
+        self.reaches = self.reached = True
         self._metrics.now("cluster_answered_timestamp_seconds")
 
     def unanswered(self) -> None:

@@ -8,6 +8,7 @@ same hash. Anything else is logged and the version before goes on judging.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Final, NamedTuple
@@ -28,6 +29,8 @@ from stream_validator.stream.untrusted import UntrustedError
 #: Records taken in one go: some 50 ms of decoding at most, so that the loop stays free.
 _AT_ONCE: Final = 1000
 _POLL_MS: Final = 500
+#: Seconds between two lines about records that cannot be read.
+_TOLD_APART: Final = 60.0
 #: Characters of a version's name that an error shows: whoever may write to the topic chose it.
 _SHOWN: Final = 80
 
@@ -115,6 +118,8 @@ class RegistryReader:
         self._switch = switch
         self._refused = refused
         self._assembly = Assembly()
+        #: Records that could not be read and were not told of yet, the first one's offset, and when to tell again.
+        self._unread, self._first_unread, self._next_told = 0, 0, 0.0
         self._log = structlog.get_logger("registry")
 
     async def run(self) -> None:
@@ -137,6 +142,7 @@ class RegistryReader:
             batch = await consumer.getmany(place, timeout_ms=_POLL_MS, max_records=_AT_ONCE)
             for record in batch.get(place, ()):
                 waiting = self._take(record.value, record.offset) or waiting
+            self._tell_unread()
             if waiting is not None and await self._caught_up(consumer, place):
                 # Of several versions at once only the last is worth the second that building takes.
                 await self._build(waiting)
@@ -149,10 +155,17 @@ class RegistryReader:
     def _take(self, value: bytes | None, offset: int) -> Candidate | None:
         try:
             return self._assembly.add(value)
-        except UntrustedError as error:
+        except UntrustedError:
             # If it mattered, the version it belongs to will not be what its closing record says.
-            self._log.error("a record of the register cannot be read", offset=offset, exc_info=error)
+            self._first_unread = self._first_unread if self._unread else offset
+            self._unread += 1
             return None
+
+    def _tell_unread(self) -> None:
+        """One line a minute, however many there are: anybody who may write to the topic could fill the log."""
+        if self._unread and time.monotonic() >= self._next_told:
+            self._log.error("records of the register cannot be read", records=self._unread, offset=self._first_unread)
+            self._unread, self._next_told = 0, time.monotonic() + _TOLD_APART
 
     async def _build(self, candidate: Candidate) -> None:
         loop = asyncio.get_running_loop()

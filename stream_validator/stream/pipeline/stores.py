@@ -24,6 +24,9 @@ Broken = Callable[[str], NoReturn]
 #: What RocksDB says of files that are not what it wrote, are gone, or cannot be read. A lock that another process
 #: holds, a disk that is full and a right that is lacking are no damage: to move the database would not help.
 _DAMAGE: Final = ("Corruption: ", "No such file or directory", "Input/output error")
+#: Where Faust keeps its tables in a worker's folder, and whose they are.
+TABLES: Final = Path("v1/tables")
+_OWNER: Final = "owner"
 #: Words of RocksDB and of the system that are told.
 _KNOWN: Final = (
     *("Corruption", "IO error", "Invalid argument", "Resource busy"),
@@ -49,6 +52,21 @@ def move_aside(database: Path) -> Path:
     if database.exists():
         shutil.rmtree(aside, ignore_errors=True)
         database.rename(aside)
+    return aside
+
+
+def claim(folder: Path, owner: str) -> Path | None:
+    """Say that ``folder`` holds the state of ``owner`` (its group and its changelog).
+
+    State of another owner is moved aside: its offsets mean nothing in this changelog. Where it is now, if there was
+    some; raises OSError.
+    """
+    mark = folder / _OWNER
+    before = mark.read_text("utf-8", "replace") if mark.exists() else owner
+    aside = None
+    if before != owner and (folder / TABLES).exists():
+        aside = move_aside(folder / TABLES)
+    mark.write_text(owner, "utf-8")
     return aside
 
 

@@ -86,6 +86,23 @@ class Recovering:
         return now - self._since > self._limit
 
 
+async def keep_asking(settings: Settings, observer: Observer) -> None:
+    """Ask the cluster for itself until cancelled: what a worker does that waits for a register, before its watchdog."""
+    while True:
+        try:
+            async with asyncio.timeout(_LONGEST):
+                admin = AIOKafkaAdminClient(**client_options(settings))
+                try:
+                    await admin.start()
+                    await admin.describe_cluster()
+                finally:
+                    await admin.close()
+            observer.answered()
+        except (KafkaError, OSError, TimeoutError):
+            observer.unanswered()
+        await asyncio.sleep(_LONGEST)
+
+
 class Watchdog:
     """Looks at the cluster every few seconds. ``bark`` is called once with what is wrong: it ends the process.
 

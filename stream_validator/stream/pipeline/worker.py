@@ -16,12 +16,13 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import faust
 import structlog
+from faust.exceptions import ConsistencyError
 
 from stream_validator import __version__
 from stream_validator.errors import RegistryError, StreamValidatorError, UsageError
 from stream_validator.law import catalogue as law
 from stream_validator.metrics import Metrics
-from stream_validator.settings import Settings
+from stream_validator.settings import PREFIX, Settings
 from stream_validator.stream.pipeline import logs
 from stream_validator.stream.pipeline.agents import Documents, Ledger
 from stream_validator.stream.pipeline.app import add_agent, build_app, on_rebalance
@@ -33,9 +34,10 @@ from stream_validator.stream.pipeline.metrics import STILL, WorkerMetrics, expor
 from stream_validator.stream.pipeline.outputs import Outputs
 from stream_validator.stream.pipeline.register import Register
 from stream_validator.stream.pipeline.stats import Stats
+from stream_validator.stream.pipeline.stores import TABLES, claim, move_aside
 from stream_validator.stream.pipeline.suspects import Suspects
 from stream_validator.stream.pipeline.tables import LedgerTable
-from stream_validator.stream.pipeline.watchdog import Watchdog, watch_loop
+from stream_validator.stream.pipeline.watchdog import Watchdog, keep_asking, watch_loop
 from stream_validator.stream.topics import Topics
 
 StageName: TypeAlias = Literal["assess", "ledger"]
@@ -83,11 +85,23 @@ class Worker:
             if await self._unless_stopped(self._check()):
                 return 0
             with own_folder(self.settings.data_dir):
+                self._claim()
                 return await self._with_register()
 
     async def _check(self) -> None:
         # A cluster that is just starting is waited for as long as one that is away for a moment.
         await check_topics(self.settings, self._topics, wait=self.settings.request_timeout)
+        self._observer.answered()
+
+    def _claim(self) -> None:
+        """See that what the folder holds is of this group and this changelog. Raises :class:`UsageError`."""
+        folder = self.settings.data_dir
+        try:
+            aside = claim(folder, f"{self.settings.application_id}\n{self._topics.ledger_changelog}\n")
+        except OSError as error:
+            raise UsageError(f"{PREFIX}DATA_DIR: {folder}: {error.strerror or error}") from None
+        if aside is not None:
+            self._log.warning("the state of another group or prefix is moved aside", moved_to=str(aside))
 
     def _still(self) -> float:
         """Seconds since the event loop last turned, as far as is known."""
@@ -97,7 +111,7 @@ class Worker:
         if self._still() > STILL:
             return "the event loop does not turn"
         if not self._observer.reaches:
-            return "the cluster does not answer"
+            return "the cluster does not answer" if self._observer.reached else "the cluster has not answered yet"
         if "assess" in self._stages and (why := self._observer.why_not_ready()) is not None:
             return why
         if not self._ready:
@@ -120,11 +134,14 @@ class Worker:
         register = Register(self.settings, config, self._topics, self.stats, self._observer)
         reading = self._guard(register.run())
         judging = ThreadPoolExecutor(1, thread_name_prefix="judge")
+        asking = self._guard(keep_asking(self.settings, self._observer))
         try:
             if "assess" in self._stages and await self._unless_stopped(register.first()):
                 return self._over()
+            asking.cancel()  # the watchdog does from here on
             return await self._work(register, judging)
         finally:
+            asking.cancel()
             reading.cancel()
             register.close()
             judging.shutdown(wait=False, cancel_futures=True)
@@ -202,7 +219,20 @@ class Worker:
             raise error
         for name in ("faust", "mode", "asyncio"):  # what they say of their own end buries the reason
             logging.getLogger(name).setLevel(logging.CRITICAL)
+        if isinstance(error, ConsistencyError):
+            return self._other_changelog()
         self._log.error("crashed", exc_info=error)
+        return CRASHED
+
+    def _other_changelog(self) -> int:
+        """The changelog ends before what is kept of it: it was made anew. What is kept is of the old one."""
+        try:
+            aside = move_aside(self.settings.data_dir / TABLES)
+        except OSError as error:
+            self._log.error("the changelog was made anew, and the old state cannot be moved aside", exc_info=error)
+        else:
+            what = "the changelog was made anew: the old state is moved aside, the next start recovers"
+            self._log.error(what, moved_to=str(aside))
         return CRASHED
 
     async def _start(self, app: Any, watchdog: Watchdog) -> None:
@@ -213,6 +243,9 @@ class Worker:
             await app.start()
         except Exception as error:
             await self._fail(error)
+            return
+        if app.crash_reason is not None:
+            await self._fail(app.crash_reason)
             return
         self._ready = True
         self._log.info("ready", version=__version__, group=self.settings.application_id, cpu=_cpu())

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from stream_validator.stream.tools.letters import UNKNOWN, Letter, Listed, Place
+from stream_validator.stream.tools.letters import Letter, Listed, Place
 
 
 class Group(msgspec.Struct):
@@ -28,7 +28,7 @@ class Group(msgspec.Struct):
 BY: Final[dict[str, Callable[[Letter], str]]] = {
     "kind": lambda letter: letter.kind,
     "stage": lambda letter: letter.stage,
-    "topic": lambda letter: UNKNOWN if letter.told is None else letter.told.topic,
+    "topic": lambda letter: letter.topic,
 }
 
 

@@ -22,6 +22,9 @@ from stream_validator.stream.untrusted import UntrustedError, decode
 
 #: What is shown of a record that tells nothing of itself.
 UNKNOWN: Final = "?"
+#: Longest kind or stage, and longest name of a topic, that a letter is believed; whoever wrote it chose what it says.
+LONGEST: Final = 40
+_LONGEST_TOPIC: Final = 249
 _PLACE = re.compile(r"([0-9]{1,6}):([0-9]{1,18})\Z", re.ASCII)
 
 
@@ -41,6 +44,11 @@ def parse_place(text: str) -> Place | None:
     return None if found is None else Place(int(found[1]), int(found[2]))
 
 
+def bounded(text: str, limit: int = LONGEST) -> str:
+    """``text`` in at most ``limit`` characters, the last one an ellipsis where there were more."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 class Letter(msgspec.Struct, frozen=True):
     """One dead letter. ``told`` is None for a record that does not say why it is there; ``moment`` in ms since 1970."""
 
@@ -53,13 +61,18 @@ class Letter(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """Why it is there (see :data:`~stream_validator.errors.DEAD_LETTER_KINDS`)."""
-        return UNKNOWN if self.told is None else self.told.kind
+        """Why it is there (see :data:`~stream_validator.errors.DEAD_LETTER_KINDS`); a forged one may say anything."""
+        return UNKNOWN if self.told is None else bounded(self.told.kind)
 
     @property
     def stage(self) -> str:
         """What was being done."""
-        return UNKNOWN if self.told is None else self.told.stage
+        return UNKNOWN if self.told is None else bounded(self.told.stage)
+
+    @property
+    def topic(self) -> str:
+        """Where it came from, to be looked at; ``told`` has the whole name."""
+        return UNKNOWN if self.told is None else bounded(self.told.topic, _LONGEST_TOPIC)
 
 
 class Starts(msgspec.Struct, frozen=True):
