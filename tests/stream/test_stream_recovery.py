@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,46 +50,61 @@ def started(pipeline: Pipeline, kind: str, fault: str) -> WorkerProcess:
     return pipeline.worker(sys.executable, "-m", "tests.stream.recovering_worker", kind, fault)
 
 
-def assert_only_stock_loses(pipelines: dict[str, Pipeline], expected: World) -> None:
+def stock_loses(pipelines: dict[str, Pipeline], expected: World) -> bool:
+    """True when Faust as it is lost something. Fails when the mended one did."""
     missing = {kind: lost(pipeline, expected) for kind, pipeline in pipelines.items()}
     assert missing["mended"] == 0
-    assert missing["stock"], "Faust loses nothing here any more: stream/pipeline/recovery_fix.py may go"
     pipelines["mended"].wait_drained()
     assert_same(pipelines["mended"], expected)
     assert all(worker.terminate() == 0 for worker in pipelines["mended"].workers)
+    return missing["stock"] > 0
+
+
+def assert_only_stock_loses(tried: Callable[[Path], bool], folder: Path) -> None:
+    """The gap is a race, which a busy machine may win by chance: it is tried up to three times."""
+    lost_some = any(tried(folder / f"try{number}") for number in range(3))
+    assert lost_some, "Faust loses nothing here any more: stream/pipeline/recovery_fix.py may go"
 
 
 def test_after_the_recovery_of_a_table(apache_kafka: Kafka, tmp_path: Path) -> None:
     """Workers that have lost their folders read the changelog again, with documents waiting for them."""
     expected = crowd(4, times=1)
     first, rest = expected.documents[:150], expected.documents[150:]
-    with contextlib.ExitStack() as stack:
-        pipelines = pair(stack, apache_kafka, tmp_path, expected.registry)
-        workers = {kind: started(pipeline, kind, "recovery") for kind, pipeline in pipelines.items()}
-        for kind, pipeline in pipelines.items():
-            pipeline.send(pipeline.documents(first))
-            pipeline.wait_drained()
-            assert workers[kind].terminate() == 0
-            assert pipeline.count(pipeline.topics.ledger_changelog) > 0
-            shutil.rmtree(workers[kind].folder / "data")
-            pipeline.send(pipeline.documents(rest))
-        for kind, pipeline in pipelines.items():
-            workers[kind].start()
-            until(lambda p=pipeline: p.count(p.topics.assessment) > 200, 60, f"{kind} goes on")  # type: ignore[misc]
-        assert_only_stock_loses(pipelines, expected)
+
+    def tried(folder: Path) -> bool:
+        with contextlib.ExitStack() as stack:
+            pipelines = pair(stack, apache_kafka, folder, expected.registry)
+            workers = {kind: started(pipeline, kind, "recovery") for kind, pipeline in pipelines.items()}
+            for kind, pipeline in pipelines.items():
+                pipeline.send(pipeline.documents(first))
+                pipeline.wait_drained()
+                assert workers[kind].terminate() == 0
+                assert pipeline.count(pipeline.topics.ledger_changelog) > 0
+                shutil.rmtree(workers[kind].folder / "data")
+                pipeline.send(pipeline.documents(rest))
+            for kind, pipeline in pipelines.items():
+                workers[kind].start()
+                until(lambda p=pipeline: p.count(p.topics.assessment) > 200, 60, f"{kind} goes on")  # type: ignore[misc]
+            return stock_loses(pipelines, expected)
+
+    assert_only_stock_loses(tried, tmp_path)
 
 
 def test_before_the_first_commit(apache_kafka: Kafka, tmp_path: Path) -> None:
     """The flow is held and the streams are sought back while nothing is committed yet."""
     expected = crowd(5, times=1)
-    with contextlib.ExitStack() as stack:
-        pipelines = pair(stack, apache_kafka, tmp_path, expected.registry, batch_size="16")
-        for kind, pipeline in pipelines.items():
-            pipeline.send(pipeline.documents(expected.documents))
-            started(pipeline, kind, "rewind")
-        for kind, pipeline in pipelines.items():
-            until(lambda p=pipeline: p.count(p.topics.assessment) > 64, 60, f"{kind} has begun")  # type: ignore[misc]
-        assert_only_stock_loses(pipelines, expected)
+
+    def tried(folder: Path) -> bool:
+        with contextlib.ExitStack() as stack:
+            pipelines = pair(stack, apache_kafka, folder, expected.registry, batch_size="16")
+            for kind, pipeline in pipelines.items():
+                pipeline.send(pipeline.documents(expected.documents))
+                started(pipeline, kind, "rewind")
+            for kind, pipeline in pipelines.items():
+                until(lambda p=pipeline: p.count(p.topics.assessment) > 64, 60, f"{kind} has begun")  # type: ignore[misc]
+            return stock_loses(pipelines, expected)
+
+    assert_only_stock_loses(tried, tmp_path)
 
 
 def test_after_damage_to_the_local_state(kafka: Kafka, tmp_path: Path) -> None:
